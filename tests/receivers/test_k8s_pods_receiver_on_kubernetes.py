@@ -8,30 +8,17 @@ from typing import Any
 import pytest
 from podtrail_receivers.k8s_pods import FACTORY
 
-from podtrail.component import Context, Refused
-from podtrail.otlp import Batch, SpanView, split
+from podtrail.component import Context
+from podtrail.otlp import SpanView
+from tests.receivers.sink import Sink
 
 pytestmark = pytest.mark.control_plane
-DEADLINE = 120.0
 PODS = "/api/v1/namespaces/default/pods"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
-class Seen:
+class Seen(Sink):
     """The transitions that came, by Pod."""
-
-    def __init__(self) -> None:
-        self.spans: list[SpanView] = []
-        self.refusals = 0
-        self._changed = asyncio.Condition()
-
-    async def __call__(self, batch: Batch) -> None:
-        if self.refusals:
-            self.refusals -= 1
-            raise Refused("no room", after=0.01)
-        async with self._changed:
-            self.spans += [SpanView(raw) for group in batch.groups for raw in split(group.spans)]
-            self._changed.notify_all()
 
     def of(self, name: str) -> list[str]:
         return [str(span.attributes["podtrail.pod.transition"]) for span in self.named(name)]
@@ -42,10 +29,6 @@ class Seen:
     @property
     def ids(self) -> set[tuple[bytes, bytes]]:
         return {(span.trace_id, span.span_id) for span in self.spans}
-
-    async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(DEADLINE), self._changed:
-            await self._changed.wait_for(done)
 
 
 @pytest.fixture

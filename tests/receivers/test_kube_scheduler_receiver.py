@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,12 @@ from aiohttp import web
 from podtrail_receivers.scheduler import FACTORY
 from pydantic import ValidationError
 
-from podtrail.component import Context, Metrics, Refused, StartError
-from podtrail.otlp import Batch, SpanView, split
+from podtrail.component import Context, Metrics, StartError
 from podtrail.reconstruction import read_attempts
+from tests.receivers.sink import DEADLINE, Sink, until
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
 LEGS = ("v2-text", "v5-json", "v10-text")
-DEADLINE = 60.0
 
 
 def log_of(leg: str) -> bytes:
@@ -39,35 +38,6 @@ def counted(leg: str) -> Counter[str]:
     for one in read_attempts((DATA / f"{leg}.prom").read_bytes().splitlines()):
         counts[one.result] += one.attempts
     return +counts
-
-
-class Sink:
-    """A pipeline's end: the roots that came, by what they say; refuses as often as told."""
-
-    def __init__(self, refusals: int = 0) -> None:
-        self.roots: list[Mapping[str, Any]] = []
-        self.trace_ids: list[bytes] = []
-        self.refusals = refusals
-        self._changed = asyncio.Condition()
-
-    async def __call__(self, batch: Batch) -> None:
-        if self.refusals:
-            self.refusals -= 1
-            raise Refused("full", after=0.0)
-        async with self._changed:
-            for group in batch.groups:
-                views = [SpanView(span) for span in split(group.spans)]
-                self.roots += [dict(view.attributes) for view in views if view.name == "SchedulePod"]
-                self.trace_ids += [group.trace_id]
-            self._changed.notify_all()
-
-    @property
-    def results(self) -> Counter[str]:
-        return Counter(root["scheduler.result"] for root in self.roots)
-
-    async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(DEADLINE), self._changed:
-            await self._changed.wait_for(done)
 
 
 def receiver(context: Context | None = None, **settings: Any) -> Any:
@@ -99,90 +69,71 @@ def value(context: Context, name: str, **labels: str) -> float:
 
 
 @pytest.mark.parametrize("leg", LEGS)
-def test_a_log_that_is_read_once_gives_every_attempt_that_the_scheduler_counted(leg: str, tmp_path: Path) -> None:
+async def test_a_log_that_is_read_once_gives_every_attempt_that_the_scheduler_counted(leg: str, tmp_path: Path) -> None:
     (tmp_path / "kube-scheduler.log").write_bytes(log_of(leg))
 
-    async def main() -> None:
-        sink, context = Sink(refusals=2), Context(id="s")
-        await read(sink, context, include=[str(tmp_path / "*.log")])
-        assert sink.results == counted(leg)
-        assert len(set(sink.trace_ids)) == len(sink.trace_ids)
-        for result, attempts in counted(leg).items():
-            rebuilt = value(context, "podtrail_receiver_kube_scheduler_attempts_total", receiver="s", result=result)
-            assert rebuilt == attempts
-        assert value(context, "otelcol_receiver_refused_spans", receiver="s", transport="inprocess") > 0
-
-    asyncio.run(main())
+    sink, context = Sink(refusals=2), Context(id="s")
+    await read(sink, context, include=[str(tmp_path / "*.log")])
+    assert sink.results == counted(leg)
+    assert len(set(sink.trace_ids)) == len(sink.trace_ids)
+    for result, attempts in counted(leg).items():
+        rebuilt = value(context, "podtrail_receiver_kube_scheduler_attempts_total", receiver="s", result=result)
+        assert rebuilt == attempts
+    assert value(context, "otelcol_receiver_refused_spans", receiver="s", transport="inprocess") > 0
 
 
-def test_two_that_read_logs_of_two_schedulers_count_each_its_own(tmp_path: Path) -> None:
+async def test_two_that_read_logs_of_two_schedulers_count_each_its_own(tmp_path: Path) -> None:
     (tmp_path / "one.log").write_bytes(log_of("v5-json"))
     (tmp_path / "other.log").write_bytes(log_of("v2-text"))
     metrics = Metrics()
 
-    async def main() -> None:
-        for name, leg in (("one", "v5-json"), ("other", "v2-text")):
-            context = Context(id=name, metrics=metrics)
-            await read(Sink(), context, include=[str(tmp_path / f"{name}.log")])
-            for each, of_each in (("one", "v5-json"), (name, leg)):
-                for result, attempts in counted(of_each).items():
-                    total = "podtrail_receiver_kube_scheduler_attempts_total"
-                    assert value(context, total, receiver=each, result=result) == attempts
-
-    asyncio.run(main())
+    for name, leg in (("one", "v5-json"), ("other", "v2-text")):
+        context = Context(id=name, metrics=metrics)
+        await read(Sink(), context, include=[str(tmp_path / f"{name}.log")])
+        for each, of_each in (("one", "v5-json"), (name, leg)):
+            for result, attempts in counted(of_each).items():
+                total = "podtrail_receiver_kube_scheduler_attempts_total"
+                assert value(context, total, receiver=each, result=result) == attempts
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_log_that_grows_in_pieces_and_is_rotated_meanwhile_gives_the_same(leg: str, tmp_path: Path) -> None:
-    path, whole = tmp_path / "kube-scheduler.log", log_of(leg)
+async def test_a_log_that_grows_in_pieces_and_is_rotated_meanwhile_gives_the_same(tmp_path: Path) -> None:
+    path, whole = tmp_path / "kube-scheduler.log", log_of(leg := "v5-json")
     cut = whole.rindex(b"\n", 0, len(whole) // 2) + 1
 
-    async def main() -> None:
-        sink, context = Sink(), Context(id="s")
-        path.touch()
-        async with running(sink, context, log={"include": [f"{path}*"], "poll_interval": "10ms"}):
-            with path.open("ab", buffering=0) as file:
-                for at in range(0, cut, 50_021):
-                    file.write(whole[at : min(at + 50_021, cut)])
-                    await asyncio.sleep(0)
-            path.rename(tmp_path / "kube-scheduler.log.1")
-            path.write_bytes(whole[cut:])
-            await sink.until(lambda: sink.results == counted(leg))
-
-    asyncio.run(main())
+    sink, context = Sink(), Context(id="s")
+    path.touch()
+    async with running(sink, context, log={"include": [f"{path}*"], "poll_interval": "10ms"}):
+        with path.open("ab", buffering=0) as file:
+            for at in range(0, cut, 50_021):
+                file.write(whole[at : min(at + 50_021, cut)])
+                await asyncio.sleep(0)
+        path.rename(tmp_path / "kube-scheduler.log.1")
+        path.write_bytes(whole[cut:])
+        await sink.until(lambda: sink.results == counted(leg))
 
 
-def test_a_log_cut_short_by_copy_and_truncate_is_read_on_from_its_beginning(tmp_path: Path) -> None:
+async def test_a_log_cut_short_by_copy_and_truncate_is_read_on_from_its_beginning(tmp_path: Path) -> None:
     path, lines = tmp_path / "kube-scheduler.log", log_of("v2-text").splitlines(keepends=True)
     half = len(lines) // 2
 
-    async def main() -> None:
-        sink, context = Sink(), Context(id="s")
-        path.write_bytes(b"".join(lines[:half]))
-        async with running(sink, context, log={"include": [str(path)], "poll_interval": "10ms"}):
-            read_so_far = {"receiver": "s", "source": "log"}
+    sink, context = Sink(), Context(id="s")
+    path.write_bytes(b"".join(lines[:half]))
+    async with running(sink, context, log={"include": [str(path)], "poll_interval": "10ms"}):
+        read_so_far = {"receiver": "s", "source": "log"}
 
-            def lines_read() -> float:
-                name = "podtrail_receiver_kube_scheduler_lines_total"
-                kinds = ("used", "other", "continued", "unknown")
-                return sum(value(context, name, kind=kind, **read_so_far) for kind in kinds)
+        def lines_read() -> float:
+            name = "podtrail_receiver_kube_scheduler_lines_total"
+            kinds = ("used", "other", "continued", "unknown")
+            return sum(value(context, name, kind=kind, **read_so_far) for kind in kinds)
 
-            await _until(lambda: lines_read() >= half)
-            os.truncate(path, 0)
-            for part in (lines[half : half + 1], lines[half + 1 :]):
-                before = lines_read()
-                with path.open("ab") as file:
-                    file.writelines(part)
-                await _until(lambda before=before: lines_read() > before)  # type: ignore[misc]
-            await sink.until(lambda: sink.results == counted("v2-text"))
-
-    asyncio.run(main())
-
-
-async def _until(done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while not done():  # noqa: ASYNC110 - a metric tells nobody that it changed
-            await asyncio.sleep(0.01)
+        await until(lambda: lines_read() >= half)
+        os.truncate(path, 0)
+        for part in (lines[half : half + 1], lines[half + 1 :]):
+            before = lines_read()
+            with path.open("ab") as file:
+                file.writelines(part)
+            await until(lambda before=before: lines_read() > before)  # type: ignore[misc]
+        await sink.until(lambda: sink.results == counted("v2-text"))
 
 
 @pytest.mark.parametrize(
@@ -195,41 +146,32 @@ async def _until(done: Callable[[], bool]) -> None:
     ],
     ids=["CRI", "Docker"],
 )
-def test_a_containers_log_is_unwrapped(framed: Callable[[bytes], bytes], tmp_path: Path) -> None:
+async def test_a_containers_log_is_unwrapped(framed: Callable[[bytes], bytes], tmp_path: Path) -> None:
     lines = [framed(line) for line in log_of("v2-text").splitlines()]
     (tmp_path / "0.log").write_bytes(b"\n".join(lines) + b"\n")
 
-    async def main() -> None:
-        sink = Sink()
-        await read(sink, include=[str(tmp_path / "0.log")])
-        assert sink.results == counted("v2-text")
-
-    asyncio.run(main())
+    sink = Sink()
+    await read(sink, include=[str(tmp_path / "0.log")])
+    assert sink.results == counted("v2-text")
 
 
-def test_two_replicas_and_a_restart_tell_the_same_story_once(tmp_path: Path) -> None:
+async def test_two_replicas_and_a_restart_tell_the_same_story_once(tmp_path: Path) -> None:
     (tmp_path / "kube-scheduler.log").write_bytes(log_of("v5-json"))
 
-    async def main() -> None:
-        first, second = Sink(), Sink()
-        for sink in (first, second):
-            await read(sink, include=[str(tmp_path / "*.log")])
-        assert first.trace_ids == second.trace_ids
-
-    asyncio.run(main())
+    first, second = Sink(), Sink()
+    for sink in (first, second):
+        await read(sink, include=[str(tmp_path / "*.log")])
+    assert first.trace_ids == second.trace_ids
 
 
-def test_only_the_profiles_that_are_asked_for_are_told(tmp_path: Path) -> None:
+async def test_only_the_profiles_that_are_asked_for_are_told(tmp_path: Path) -> None:
     (tmp_path / "kube-scheduler.log").write_bytes(log_of("v5-json"))
 
-    async def main() -> None:
-        sink = Sink()
-        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
-        async with receiver(log=log, profiles=["nobody"]) as source:
-            await source.run(sink)
-        assert not sink.roots
-
-    asyncio.run(main())
+    sink = Sink()
+    log = {"follow": False, "include": [str(tmp_path / "*.log")]}
+    async with receiver(log=log, profiles=["nobody"]) as source:
+        await source.run(sink)
+    assert not sink.roots
 
 
 @pytest.mark.parametrize("through", ["pipe", "file"])
@@ -263,16 +205,13 @@ def test_what_each_source_would_tell_is_said_at_the_start(tmp_path: Path, caplog
     assert "not configured: watch::pods, which would tell uids" in caplog.text
 
 
-def test_a_log_that_is_not_there_is_waited_for_only_when_followed(tmp_path: Path) -> None:
-    async def main() -> None:
-        with pytest.raises(StartError, match=r"kube_scheduler::log::include: no file matches .*nothing\.log"):
-            await read(Sink(), include=[str(tmp_path / "nothing.log")])
-        sink = Sink()
-        async with running(sink, log={"include": [str(tmp_path / "*.log")], "poll_interval": "10ms"}):
-            (tmp_path / "late.log").write_bytes(log_of("v2-text"))
-            await sink.until(lambda: sink.results == counted("v2-text"))
-
-    asyncio.run(main())
+async def test_a_log_that_is_not_there_is_waited_for_only_when_followed(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"kube_scheduler::log::include: no file matches .*nothing\.log"):
+        await read(Sink(), include=[str(tmp_path / "nothing.log")])
+    sink = Sink()
+    async with running(sink, log={"include": [str(tmp_path / "*.log")], "poll_interval": "10ms"}):
+        (tmp_path / "late.log").write_bytes(log_of("v2-text"))
+        await sink.until(lambda: sink.results == counted("v2-text"))
 
 
 @pytest.mark.parametrize(
@@ -297,20 +236,22 @@ def test_a_simulations_keys_beside_kube_scheduler_are_refused() -> None:
 
 
 @asynccontextmanager
-async def page(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+async def page(
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]], path: str = "/metrics"
+) -> AsyncIterator[str]:
     application = web.Application()
-    application.router.add_get("/metrics", answer)
-    runner = web.AppRunner(application)
+    application.router.add_get(path, answer)
+    runner = web.AppRunner(application, shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}{path}"
     finally:
         await runner.cleanup()
 
 
-def test_attempts_that_nothing_tells_of_are_counted_across_restarts_of_the_scheduler(tmp_path: Path) -> None:
+async def test_attempts_that_nothing_tells_of_are_counted_across_restarts_of_the_scheduler(tmp_path: Path) -> None:
     (tmp_path / "kube-scheduler.log").write_bytes(b"")
     (tmp_path / "token").write_text("secret\n")
     answers = [5, None, 12]  # a page that fails in between
@@ -323,20 +264,20 @@ def test_attempts_that_nothing_tells_of_are_counted_across_restarts_of_the_sched
         labels = 'profile="default-scheduler",result="unschedulable"'
         return web.Response(text=f"scheduler_schedule_attempts_total{{{labels}}} {attempts}\n")
 
-    async def main() -> None:
-        context = Context(id="s")
-        name, labels = "podtrail_receiver_kube_scheduler_attempts_untold", {"receiver": "s", "result": "Unschedulable"}
-        async with page(answer) as endpoint:
-            metrics = {"endpoint": endpoint, "collection_interval": "10ms", "token_file": str(tmp_path / "token")}
-            async with running(Sink(), context, log={"include": [str(tmp_path / "*.log")]}, metrics=metrics):
-                await _until(lambda: value(context, name, **labels) == 7)
-                answers.append(3)  # the scheduler began anew: what it counted before is not held against the log
-                await _until(lambda: value(context, name, **labels) == 0)
-
-    asyncio.run(main())
+    context = Context(id="s")
+    name, labels = "podtrail_receiver_kube_scheduler_attempts_untold", {"receiver": "s", "result": "Unschedulable"}
+    async with page(answer) as endpoint:
+        metrics = {"endpoint": endpoint, "collection_interval": "10ms", "token_file": str(tmp_path / "token")}
+        async with running(Sink(), context, log={"include": [str(tmp_path / "*.log")]}, metrics=metrics):
+            await until(lambda: value(context, name, **labels) == 7)
+            answers.append(3)  # the scheduler began anew: what it counted before is not held against the log
+            await until(lambda: value(context, name, **labels) == 0)
 
 
-def test_what_was_told_before_a_restart_is_not_told_again_with_a_checkpoint(tmp_path: Path) -> None:
+async def test_what_was_told_before_a_restart_is_not_told_again_with_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtrail_receivers.scheduler.kube_scheduler.receiver._CHECKPOINT_PERIOD", 0.01)
     path, kept, lines = tmp_path / "kube-scheduler.log", tmp_path / "checkpoint.json", log_of("v5-json").splitlines()
     # The first half has just been written: what a checkpoint says is about now.
     half = len(lines) // 2
@@ -344,61 +285,52 @@ def test_what_was_told_before_a_restart_is_not_told_again_with_a_checkpoint(tmp_
     redated = [re.sub(rb'"ts":([0-9.]+)', lambda ts: b'"ts":%f' % (float(ts[1]) + moved), line) for line in lines]
     settings: dict[str, Any] = {"log": {"include": [str(path)], "poll_interval": "10ms"}, "checkpoint": str(kept)}
 
-    async def main() -> None:
-        first, second = Sink(), Sink()
-        path.write_bytes(b"\n".join(redated[:half]) + b"\n")
-        async with running(first, **settings):
-            await first.until(lambda: bool(first.roots))
-            await _until(kept.exists)
-        with path.open("ab") as file:
-            file.write(b"\n".join(redated[half:]) + b"\n")
-        async with running(second, **settings):
-            await second.until(lambda: first.results + second.results == counted("v5-json"))
-        assert first.roots
-        assert not set(first.trace_ids) & set(second.trace_ids)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("damaged", [b"{", b"[]", b'{"version": 99}', b'{"version": 1, "toldUntilUnixNano": "x"}'])
-def test_a_damaged_checkpoint_is_told_of_and_passed_over(
-    damaged: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
-    (tmp_path / "checkpoint.json").write_bytes(damaged)
-
-    async def main() -> None:
-        sink = Sink()
-        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
-        async with receiver(log=log, checkpoint=str(tmp_path / "checkpoint.json")) as source:
-            await source.run(sink)
-        assert sink.results == counted("v2-text")
-
-    asyncio.run(main())
-    assert "checkpoint.json: what it says is passed over" in caplog.text
+    first, second = Sink(), Sink()
+    path.write_bytes(b"\n".join(redated[:half]) + b"\n")
+    async with running(first, **settings):
+        await first.until(lambda: bool(first.roots))
+        await until(kept.exists)
+    with path.open("ab") as file:
+        file.write(b"\n".join(redated[half:]) + b"\n")
+    async with running(second, **settings):
+        await second.until(lambda: first.results + second.results == counted("v5-json"))
+    assert first.roots
+    assert not set(first.trace_ids) & set(second.trace_ids)
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "told"),
     [
-        {},
-        {"version": 1, "toldUntilUnixNano": "1", "pods": None},
-        {"version": 1, "toldUntilUnixNano": "1", "pods": 5},
-        {"version": 1, "toldUntilUnixNano": "1", "pods": [{"since": 1e999}]},
-        {"version": 1, "toldUntilUnixNano": 1e999},
-        {"version": 1, "toldUntilUnixNano": str(2**62)},
+        (b"{", True),
+        (b"[]", True),
+        (b'{"version": 99}', True),
+        (b'{"version": 1, "toldUntilUnixNano": "x"}', True),
+        (b"{}", False),
+        (b'{"version": 1, "toldUntilUnixNano": "1", "pods": null}', False),
+        (b'{"version": 1, "toldUntilUnixNano": "1", "pods": 5}', False),
+        (b'{"version": 1, "toldUntilUnixNano": "1", "pods": [{"since": Infinity}]}', False),
+        (b'{"version": 1, "toldUntilUnixNano": Infinity}', False),
+        (b'{"version": 1, "toldUntilUnixNano": "%d"}' % 2**62, False),
     ],
-    ids=["empty", "null", "number", "pod", "endless", "future"],
 )
-def test_a_checkpoint_that_makes_no_sense_keeps_nothing_from_being_told(content: Any, tmp_path: Path) -> None:
-    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+def test_a_checkpoint_that_makes_no_sense_keeps_nothing_from_being_told(
+    content: bytes, told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "checkpoint"
-    path.write_text(json.dumps(content))
+    path.write_bytes(content)
+    read_beside(path, tmp_path)
+    if told:
+        assert "checkpoint: what it says is passed over" in caplog.text
+
+
+def read_beside(checkpoint: Path, folder: Path) -> None:
+    """Read a log with this checkpoint, and find all its attempts."""
+    (folder / "kube-scheduler.log").write_bytes(log_of("v2-text"))
 
     async def main() -> None:
         sink = Sink()
-        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
-        async with asyncio.timeout(DEADLINE), receiver(log=log, checkpoint=str(path)) as source:
+        log = {"follow": False, "include": [str(folder / "*.log")]}
+        async with asyncio.timeout(DEADLINE), receiver(log=log, checkpoint=str(checkpoint)) as source:
             await source.run(sink)
         assert sink.results == counted("v2-text")
 
@@ -409,7 +341,6 @@ def test_a_checkpoint_that_makes_no_sense_keeps_nothing_from_being_told(content:
 def test_a_checkpoint_that_can_be_none_is_passed_over_and_left_alone(
     kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
     path = tmp_path / "checkpoint"
     match kind:
         case "fifo":
@@ -420,22 +351,14 @@ def test_a_checkpoint_that_can_be_none_is_passed_over_and_left_alone(
             path.mkdir()
         case _:
             path.write_bytes(b"[" * 200_000)
-
-    async def main() -> None:
-        sink = Sink()
-        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
-        async with asyncio.timeout(DEADLINE), receiver(log=log, checkpoint=str(path)) as source:
-            await source.run(sink)
-        assert sink.results == counted("v2-text")
-
-    asyncio.run(main())
+    read_beside(path, tmp_path)
     assert f"{path}: what it says is passed over" in caplog.text
     if kind != "nested":
         assert not path.is_file()
         assert f"can't write {path}" in caplog.text
 
 
-def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> None:
+async def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> None:
     def pod(name: Any, **parts: Any) -> dict[str, Any]:
         metadata = {"name": name, "namespace": "n", "uid": f"uid-{name}", "resourceVersion": "7"}
         return {"kind": "Pod", "metadata": metadata, **parts}
@@ -458,32 +381,20 @@ def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> No
 
     over = asyncio.Event()
 
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_get("/api/v1/pods", answer)
-        runner = web.AppRunner(app, shutdown_timeout=1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        kubeconfig = tmp_path / "kubeconfig"
-        port = runner.addresses[0][1]
+    told: list[Any] = []
+    context = Context(id="s", tell=told.append)
+    kubeconfig = tmp_path / "kubeconfig"
+    kubernetes = {"auth_type": "kubeConfig", "kubeconfig": str(kubeconfig)}
+    watch = {"pods": True, "nodes": False, "events": False}
+    async with page(answer, "/api/v1/pods") as pods:
         kubeconfig.write_text(
             "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {}}],"
-            f" clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}],"
+            f" clusters: [{{name: c, cluster: {{server: '{pods.removesuffix('/api/v1/pods')}'}}}}],"
             " contexts: [{name: c, context: {cluster: c, user: u}}]}"
         )
-        told: list[Any] = []
-        context = Context(id="s", tell=told.append)
-        kubernetes = {"auth_type": "kubeConfig", "kubeconfig": str(kubeconfig)}
-        try:
-            watch = {"pods": True, "nodes": False, "events": False}
-            async with running(Sink(), context, watch=watch, kubernetes=kubernetes):
-                await _until(lambda: any(fact.name == "good" for fact in told))
-        finally:
-            over.set()
-            await runner.cleanup()
-
-    asyncio.run(main())
+        async with running(Sink(), context, watch=watch, kubernetes=kubernetes):
+            await until(lambda: any(fact.name == "good" for fact in told))
+        over.set()
 
 
 @pytest.mark.parametrize(
@@ -495,7 +406,7 @@ def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> No
         ("html", ""),
     ],
 )
-def test_a_metrics_page_that_is_none_is_told_and_tried_again(
+async def test_a_metrics_page_that_is_none_is_told_and_tried_again(
     trouble: str, words: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podtrail_receivers.scheduler.kube_scheduler.metrics_page._LARGEST", 1 << 20)
@@ -504,7 +415,7 @@ def test_a_metrics_page_that_is_none_is_told_and_tried_again(
     log.write_bytes(b"")
     asked = 0
 
-    async def page(request: web.Request) -> web.StreamResponse:
+    async def answer(request: web.Request) -> web.StreamResponse:
         nonlocal asked
         asked += 1
         if trouble != "endless":
@@ -516,25 +427,14 @@ def test_a_metrics_page_that_is_none_is_told_and_tried_again(
                 await response.write(b"x" * 65536)
         return response
 
-    async def main() -> None:
-        app = web.Application()
-        app.router.add_get("/metrics", page)
-        runner = web.AppRunner(app, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        endpoint = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+    async with page(answer) as endpoint:
         metrics = {"endpoint": endpoint, "token_file": str(token), "collection_interval": "10ms"}
-        try:
-            async with receiver(log={"include": [str(log)]}, metrics=metrics) as source:
-                work = asyncio.create_task(source.run(Sink()))
-                if words:
-                    await _until(lambda: re.search(words, caplog.text) is not None)
-                else:
-                    await _until(lambda: asked > 2)
-                assert not work.done()
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
-        finally:
-            await runner.cleanup()
-
-    asyncio.run(main())
+        async with receiver(log={"include": [str(log)]}, metrics=metrics) as source:
+            work = asyncio.create_task(source.run(Sink()))
+            if words:
+                await until(lambda: re.search(words, caplog.text) is not None)
+            else:
+                await until(lambda: asked > 2)
+            assert not work.done()
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)

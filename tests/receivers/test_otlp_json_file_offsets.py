@@ -14,9 +14,8 @@ from podtrail_receivers.otlp_json_file import FACTORY, Config
 from pydantic import ValidationError
 
 from podtrail.component import Context
-from podtrail.otlp import Batch
+from tests.receivers.sink import Sink
 
-DEADLINE = 10.0
 PADDING = "x" * 1500
 """So that each request is longer than the bytes by which a file is known."""
 
@@ -29,22 +28,6 @@ def line(number: int) -> bytes:
 def append(path: Path, *numbers: int) -> None:
     with path.open("ab") as file:
         file.writelines(map(line, numbers))
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.traces: list[int] = []
-        self._changed = asyncio.Condition()
-
-    async def __call__(self, batch: Batch) -> None:
-        async with self._changed:
-            self.traces += [int.from_bytes(group.trace_id, "big") for group in batch.groups]
-            self._changed.notify_all()
-
-    async def until(self, *traces: int) -> None:
-        async with asyncio.timeout(DEADLINE), self._changed:
-            await self._changed.wait_for(lambda: len(self.traces) >= len(traces))
-        assert self.traces == [*traces]
 
 
 Play = Callable[[Sink], Awaitable[None]]
@@ -82,26 +65,30 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-async def nothing(sink: Sink) -> None:
-    """See nothing come in several looks."""
-    await asyncio.sleep(0.1)
-    assert sink.traces == []
+def see_only_what_is_new(folder: Path) -> None:
+    """Run a receiver that hands over a new file and nothing that was there."""
+
+    async def play(sink: Sink) -> None:
+        append(folder / "new.jsonl", 99)
+        await sink.until_traces(99)
+
+    live(folder, play)
 
 
 def test_a_restart_goes_on_behind_what_was_handed_over(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1, 2)
-        await sink.until(1, 2)
+        await sink.until_traces(1, 2)
 
     async def second(sink: Sink) -> None:
-        await sink.until(3)
+        await sink.until_traces(3)
         append(folder / "r.jsonl", 4)
-        await sink.until(3, 4)
+        await sink.until_traces(3, 4)
 
     live(folder, first)
     append(folder / "r.jsonl", 3)
     live(folder, second)
-    live(folder, nothing)
+    see_only_what_is_new(folder)
 
 
 def test_half_a_line_at_the_end_is_read_whole_by_the_next(folder: Path) -> None:
@@ -109,12 +96,12 @@ def test_half_a_line_at_the_end_is_read_whole_by_the_next(folder: Path) -> None:
         append(folder / "r.jsonl", 1)
         with (folder / "r.jsonl").open("ab") as file:
             file.write(line(2)[:700])
-        await sink.until(1)
+        await sink.until_traces(1)
 
     async def second(sink: Sink) -> None:
         with (folder / "r.jsonl").open("ab") as file:
             file.write(line(2)[700:])
-        await sink.until(2)
+        await sink.until_traces(2)
 
     live(folder, first)
     live(folder, second)
@@ -123,10 +110,10 @@ def test_half_a_line_at_the_end_is_read_whole_by_the_next(folder: Path) -> None:
 def test_a_file_renamed_meanwhile_is_known_and_its_successor_read_whole(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1, 2)
-        await sink.until(1, 2)
+        await sink.until_traces(1, 2)
 
     async def second(sink: Sink) -> None:
-        await sink.until(3, 4)
+        await sink.until_traces(3, 4)
 
     live(folder, first)
     append(folder / "r.jsonl", 3)
@@ -138,10 +125,10 @@ def test_a_file_renamed_meanwhile_is_known_and_its_successor_read_whole(folder: 
 def test_a_file_renamed_out_of_the_pattern_is_read_to_its_end(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1)
-        await sink.until(1)
+        await sink.until_traces(1)
 
     async def second(sink: Sink) -> None:
-        await sink.until(2, 3)
+        await sink.until_traces(2, 3)
 
     live(folder, first, pattern="*.jsonl")
     append(folder / "r.jsonl", 2)
@@ -154,10 +141,10 @@ def test_a_file_renamed_out_of_the_pattern_is_read_to_its_end(folder: Path) -> N
 def test_a_file_that_was_written_anew_is_read_from_its_beginning(folder: Path, more: tuple[int, ...]) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1, 2)
-        await sink.until(1, 2)
+        await sink.until_traces(1, 2)
 
     async def second(sink: Sink) -> None:
-        await sink.until(4, *more)
+        await sink.until_traces(4, *more)
 
     live(folder, first)
     os.truncate(folder / "r.jsonl", 0)
@@ -168,10 +155,10 @@ def test_a_file_that_was_written_anew_is_read_from_its_beginning(folder: Path, m
 def test_a_copy_that_is_truncated_behind_it_is_not_read_again(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1, 2)
-        await sink.until(1, 2)
+        await sink.until_traces(1, 2)
 
     async def second(sink: Sink) -> None:
-        await sink.until(3)
+        await sink.until_traces(3)
 
     live(folder, first)
     (folder / "r.jsonl.1").write_bytes((folder / "r.jsonl").read_bytes())
@@ -183,31 +170,31 @@ def test_a_copy_that_is_truncated_behind_it_is_not_read_again(folder: Path) -> N
 def test_a_compressed_file_is_read_once(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         (folder / "r.jsonl.gz").write_bytes(gzip.compress(line(1) + line(2)))
-        await sink.until(1, 2)
+        await sink.until_traces(1, 2)
 
     live(folder, first)
-    live(folder, nothing)
+    see_only_what_is_new(folder)
 
 
 def test_one_that_is_gone_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 1)
-        await sink.until(1)
+        await sink.until_traces(1)
 
     live(folder, first)
     (folder / "r.jsonl").unlink()
     with caplog.at_level(logging.WARNING):
-        live(folder, nothing)
+        see_only_what_is_new(folder)
     assert "r.jsonl is gone: what was written behind byte" in caplog.text
 
 
 def test_start_at_end_counts_only_where_nothing_is_known(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         append(folder / "r.jsonl", 2)
-        await sink.until(2)
+        await sink.until_traces(2)
 
     async def second(sink: Sink) -> None:
-        await sink.until(3)
+        await sink.until_traces(3)
 
     append(folder / "r.jsonl", 1)
     live(folder, first, start_at="end")

@@ -11,39 +11,13 @@ import pytest
 from podtrail_receivers.otlp_json_file import FACTORY, Config
 from pydantic import ValidationError
 
-from podtrail.component import Context, Refused, StartError
-from podtrail.otlp import Batch, Group
+from podtrail.component import Context, StartError
+from podtrail.otlp import Group
 from podtrail.otlp.json import read_json_request
 from podtrail.recording import Record, RecordingWriter, read_recording
+from tests.receivers.sink import Sink
 
 REAL = Path(__file__).parents[1] / "data" / "recordings"
-DEADLINE = 10.0
-
-
-class Sink:
-    """A pipeline's end; refuses as often as told."""
-
-    def __init__(self, refusals: int = 0) -> None:
-        self.batches: list[Batch] = []
-        self.refusals = refusals
-        self._changed = asyncio.Condition()
-
-    async def __call__(self, batch: Batch) -> None:
-        if self.refusals:
-            self.refusals -= 1
-            raise Refused("full", after=0.0)
-        async with self._changed:
-            self.batches.append(batch)
-            self._changed.notify_all()
-
-    @property
-    def traces(self) -> list[int]:
-        return [int.from_bytes(group.trace_id, "big") for batch in self.batches for group in batch.groups]
-
-    async def until(self, traces: list[int]) -> None:
-        async with asyncio.timeout(DEADLINE), self._changed:
-            await self._changed.wait_for(lambda: len(self.traces) >= len(traces))
-        assert self.traces == traces
 
 
 def receiver(context: Context | None = None, **settings: Any) -> Any:
@@ -68,97 +42,78 @@ def append(path: Path, *pieces: bytes) -> None:
         file.writelines(pieces)
 
 
-def test_reads_a_real_recording_once_and_ends() -> None:
-    async def main() -> None:
-        sink, context = Sink(), Context(id="f")
-        await read(sink, context, include=[str(REAL / "apiserver*.jsonl")])
-        expected = [item for item in read_recording(REAL / "apiserver.otlp") if isinstance(item, Record)]
-        assert [batch.groups for batch in sink.batches] == [record.intake.groups for record in expected]
-        assert [batch.arrived for batch in sink.batches] == [record.arrival for record in expected]
-        accepted = context.metrics.snapshot()["otelcol_receiver_accepted_spans"]
-        assert accepted == {"receiver=f,transport=file": sum(batch.span_count for batch in sink.batches)}
-
-    asyncio.run(main())
+async def test_reads_a_real_recording_once_and_ends() -> None:
+    sink, context = Sink(), Context(id="f")
+    await read(sink, context, include=[str(REAL / "apiserver*.jsonl")])
+    expected = [item for item in read_recording(REAL / "apiserver.otlp") if isinstance(item, Record)]
+    assert [batch.groups for batch in sink.batches] == [record.intake.groups for record in expected]
+    assert [batch.arrived for batch in sink.batches] == [record.arrival for record in expected]
+    accepted = context.metrics.snapshot()["otelcol_receiver_accepted_spans"]
+    assert accepted == {"receiver=f,transport=file": sum(batch.span_count for batch in sink.batches)}
 
 
-def test_reads_several_files_in_the_order_of_arrival(tmp_path: Path) -> None:
-    async def main() -> None:
-        for name, arrivals in (("a.otlp", [10, 40]), ("b.jsonl", [20, 30, 50])):
-            with RecordingWriter(tmp_path / name) as writer:
-                for arrival in arrivals:
-                    writer.write(group(arrival), arrival)
-        sink = Sink()
-        await read(sink, include=[str(tmp_path / "*")])
-        assert sink.traces == [10, 20, 30, 40, 50]
-        assert [batch.arrived for batch in sink.batches] == sink.traces
-
-    asyncio.run(main())
+async def test_reads_several_files_in_the_order_of_arrival(tmp_path: Path) -> None:
+    for name, arrivals in (("a.otlp", [10, 40]), ("b.jsonl", [20, 30, 50])):
+        with RecordingWriter(tmp_path / name) as writer:
+            for arrival in arrivals:
+                writer.write(group(arrival), arrival)
+    sink = Sink()
+    await read(sink, include=[str(tmp_path / "*")])
+    assert sink.traces == [10, 20, 30, 40, 50]
+    assert [batch.arrived for batch in sink.batches] == sink.traces
 
 
-def test_reads_files_without_arrivals_in_the_order_of_their_names_without_the_excluded(tmp_path: Path) -> None:
-    async def main() -> None:
-        for number, name in enumerate(["b.jsonl", "a.jsonl", "c.jsonl"]):
-            append(tmp_path / name, line(number + 1))
-        sink = Sink()
-        await read(sink, include=[str(tmp_path / "*.jsonl")], exclude=[str(tmp_path / "c*")])
-        assert sink.traces == [2, 1]
-
-    asyncio.run(main())
+async def test_reads_files_without_arrivals_in_the_order_of_their_names_without_the_excluded(tmp_path: Path) -> None:
+    for number, name in enumerate(["b.jsonl", "a.jsonl", "c.jsonl"]):
+        append(tmp_path / name, line(number + 1))
+    sink = Sink()
+    await read(sink, include=[str(tmp_path / "*.jsonl")], exclude=[str(tmp_path / "c*")])
+    assert sink.traces == [2, 1]
 
 
-def test_waits_while_the_pipeline_refuses_so_that_nothing_is_lost(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "r.jsonl"
-        append(path, line(1), line(2), line(3))
-        sink = Sink(refusals=5)
-        await read(sink, include=[str(path)])
-        assert sink.traces == [1, 2, 3]
-
-    asyncio.run(main())
+async def test_waits_while_the_pipeline_refuses_so_that_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    append(path, line(1), line(2), line(3))
+    sink = Sink(refusals=5)
+    await read(sink, include=[str(path)])
+    assert sink.traces == [1, 2, 3]
 
 
-def test_damage_is_logged_with_its_line_counted_and_read_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        path = tmp_path / "r.jsonl"
-        append(path, line(1), b'{"resourceSpans": [{]}\n', line(3), line(4)[:40])
-        sink, context = Sink(), Context(id="f")
-        await read(sink, context, include=[str(path)])
-        assert sink.traces == [1, 3]
-        assert f"{path}:2: " in caplog.text
-        assert f"{path}:4: " in caplog.text
-        failed = context.metrics.snapshot()["podtrail_receiver_failed_requests_total"]
-        assert failed == {"reason=malformed,receiver=f,transport=file": 2}
-
-    asyncio.run(main())
-
-
-def test_a_file_that_vanished_since_the_start_costs_itself_alone(
+async def test_damage_is_logged_with_its_line_counted_and_read_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def main() -> None:
-        for number, name in enumerate(["a.jsonl", "b.jsonl"], 1):
-            append(tmp_path / name, line(number))
-        sink = Sink()
-        async with receiver(include=[str(tmp_path / "*")]) as source:
-            (tmp_path / "a.jsonl").unlink()
-            await source.run(sink)
-        assert sink.traces == [2]
-        assert "can't be read on from here: No such file or directory" in caplog.text
-
-    asyncio.run(main())
+    path = tmp_path / "r.jsonl"
+    append(path, line(1), b'{"resourceSpans": [{]}\n', line(3), line(4)[:40])
+    sink, context = Sink(), Context(id="f")
+    await read(sink, context, include=[str(path)])
+    assert sink.traces == [1, 3]
+    assert f"{path}:2: " in caplog.text
+    assert f"{path}:4: " in caplog.text
+    failed = context.metrics.snapshot()["podtrail_receiver_failed_requests_total"]
+    assert failed == {"reason=malformed,receiver=f,transport=file": 2}
 
 
-def test_an_invalid_span_is_rejected_alone_and_counted(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "r.jsonl"
-        append(path, line(0), line(1))
-        sink, context = Sink(), Context(id="f")
-        await read(sink, context, include=[str(path)])
-        assert sink.traces == [1]
-        rejected = context.metrics.snapshot()["podtrail_receiver_rejected_spans_total"]
-        assert rejected == {"receiver=f,transport=file": 1}
+async def test_a_file_that_vanished_since_the_start_costs_itself_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, name in enumerate(["a.jsonl", "b.jsonl"], 1):
+        append(tmp_path / name, line(number))
+    sink = Sink()
+    async with receiver(include=[str(tmp_path / "*")]) as source:
+        (tmp_path / "a.jsonl").unlink()
+        await source.run(sink)
+    assert sink.traces == [2]
+    assert "can't be read on from here: No such file or directory" in caplog.text
 
-    asyncio.run(main())
+
+async def test_an_invalid_span_is_rejected_alone_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    append(path, line(0), line(1))
+    sink, context = Sink(), Context(id="f")
+    await read(sink, context, include=[str(path)])
+    assert sink.traces == [1]
+    rejected = context.metrics.snapshot()["podtrail_receiver_rejected_spans_total"]
+    assert rejected == {"receiver=f,transport=file": 1}
 
 
 def test_a_missing_file_a_directory_and_an_empty_pattern_do_not_start(tmp_path: Path) -> None:
@@ -200,9 +155,9 @@ def test_follows_a_growing_file_and_waits_for_the_rest_of_a_line(tmp_path: Path)
     async def play(sink: Sink) -> None:
         path = tmp_path / "r.jsonl"
         append(path, line(1), line(2)[:50])
-        await sink.until([1])
+        await sink.until_traces(1)
         append(path, line(2)[50:], line(3))
-        await sink.until([1, 2, 3])
+        await sink.until_traces(1, 2, 3)
 
     assert "podtrail_receiver_failed_requests_total" in (snapshot := follow(play, tmp_path).metrics.snapshot())
     assert snapshot["podtrail_receiver_failed_requests_total"] == {}
@@ -217,7 +172,7 @@ def test_follows_frames_of_protobuf(tmp_path: Path) -> None:
             for number, record in enumerate(records):
                 writer.write(record.intake.groups, 10)
                 writer.flush()
-                await sink.until([1, 2][: number + 1])
+                await sink.until_traces(*[1, 2][: number + 1])
 
     follow(play, tmp_path, "*.otlp")
 
@@ -226,12 +181,12 @@ def test_rotation_by_renaming_loses_and_doubles_nothing(tmp_path: Path) -> None:
     async def play(sink: Sink) -> None:
         path = tmp_path / "r.jsonl"
         append(path, line(1))
-        await sink.until([1])
+        await sink.until_traces(1)
         append(path, line(2))
         path.rename(tmp_path / "r-1.jsonl")
-        await sink.until([1, 2])
+        await sink.until_traces(1, 2)
         append(path, line(3))
-        await sink.until([1, 2, 3])
+        await sink.until_traces(1, 2, 3)
 
     follow(play, tmp_path)
 
@@ -240,11 +195,11 @@ def test_a_file_renamed_away_is_read_to_its_end(tmp_path: Path) -> None:
     async def play(sink: Sink) -> None:
         path = tmp_path / "r.jsonl"
         append(path, line(1))
-        await sink.until([1])
+        await sink.until_traces(1)
         append(path, line(2))
         path.rename(tmp_path / "elsewhere")
         append(path, line(3))
-        await sink.until([1, 2, 3])
+        await sink.until_traces(1, 2, 3)
 
     follow(play, tmp_path, "*.jsonl")
 
@@ -253,10 +208,10 @@ def test_a_truncated_file_is_read_from_its_new_beginning(tmp_path: Path) -> None
     async def play(sink: Sink) -> None:
         path = tmp_path / "r.jsonl"
         append(path, line(1), line(2))
-        await sink.until([1, 2])
+        await sink.until_traces(1, 2)
         os.truncate(path, 0)
         append(path, line(3))
-        await sink.until([1, 2, 3])
+        await sink.until_traces(1, 2, 3)
 
     follow(play, tmp_path)
 
@@ -264,9 +219,9 @@ def test_a_truncated_file_is_read_from_its_new_beginning(tmp_path: Path) -> None
 def test_starts_at_the_end_of_what_is_there_and_at_the_beginning_of_what_appears(tmp_path: Path) -> None:
     async def play(sink: Sink) -> None:
         append(tmp_path / "new.jsonl", line(7))
-        await sink.until([7])
+        await sink.until_traces(7)
         append(tmp_path / "old.jsonl", line(2))
-        await sink.until([7, 2])
+        await sink.until_traces(7, 2)
 
     append(tmp_path / "old.jsonl", line(1))
     follow(play, tmp_path, start_at="end")
@@ -276,9 +231,9 @@ def test_compressed_files_are_read_once_when_they_appear(tmp_path: Path) -> None
     async def play(sink: Sink) -> None:
         (tmp_path / "part").write_bytes(gzip.compress(line(1) + line(2)))
         (tmp_path / "part").rename(tmp_path / "r.jsonl.gz")
-        await sink.until([1, 2])
+        await sink.until_traces(1, 2)
         append(tmp_path / "r.jsonl", line(3))
-        await sink.until([1, 2, 3])
+        await sink.until_traces(1, 2, 3)
 
     follow(play, tmp_path, "*.jsonl*")
 

@@ -22,7 +22,7 @@ from podtrail.component import Refused
 from podtrail.otlp import SpanView
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-DEADLINE = 10.0
+DEADLINE = 120.0
 
 
 async def export(endpoint: str, body: bytes, **kwargs: Any) -> bytes:
@@ -79,107 +79,79 @@ async def send_compressed(endpoint: str, encoding: str, body: bytes, until: byte
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
-def test_takes_what_the_sdk_sends(serving: Any, compression: grpc.Compression) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
+async def test_takes_what_the_sdk_sends(serving: Any, compression: grpc.Compression) -> None:
+    async with serving(grpc={}) as served:
 
-            def send() -> None:
-                provider = TracerProvider()
-                exporter = OTLPSpanExporter(f"http://{served['grpc']}", insecure=True, compression=compression)
-                provider.add_span_processor(SimpleSpanProcessor(exporter))
-                with provider.get_tracer("kube-scheduler").start_as_current_span("SchedulePod"):
-                    pass
-                provider.shutdown()
+        def send() -> None:
+            provider = TracerProvider()
+            exporter = OTLPSpanExporter(f"http://{served['grpc']}", insecure=True, compression=compression)
+            provider.add_span_processor(SimpleSpanProcessor(exporter))
+            with provider.get_tracer("kube-scheduler").start_as_current_span("SchedulePod"):
+                pass
+            provider.shutdown()
 
-            await asyncio.to_thread(send)
-            assert [SpanView(span).name for span in served.spans] == ["SchedulePod"]
-            assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 1
-
-    asyncio.run(main())
+        await asyncio.to_thread(send)
+        assert [SpanView(span).name for span in served.spans] == ["SchedulePod"]
+        assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 1
 
 
-def test_an_empty_request_succeeds_and_reaches_no_pipeline(serving: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            assert await export(served["grpc"], b"") == b""
-            assert served.batches == []
-
-    asyncio.run(main())
+async def test_an_empty_request_succeeds_and_reaches_no_pipeline(serving: Any) -> None:
+    async with serving(grpc={}) as served:
+        assert await export(served["grpc"], b"") == b""
+        assert served.batches == []
 
 
-def test_full_success_leaves_partial_success_unset(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            answer = await export(served["grpc"], request_of(3).SerializeToString())
-            assert not ExportTraceServiceResponse.FromString(answer).HasField("partial_success")
-            assert len(served.spans) == 3
-
-    asyncio.run(main())
-
-
-def test_a_bad_span_is_rejected_alone_with_a_reason(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        request = request_of(3)
-        request.resource_spans[0].scope_spans[0].spans[1].trace_id = bytes(15)
-        async with serving(grpc={}) as served:
-            answer = ExportTraceServiceResponse.FromString(await export(served["grpc"], request.SerializeToString()))
-            assert answer.partial_success.rejected_spans == 1
-            assert "trace_id of 15 bytes" in answer.partial_success.error_message
-            assert len(served.spans) == 2
-            assert served.metric("podtrail_receiver_rejected_spans_total", transport="grpc") == 1
-            assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 2
-
-    asyncio.run(main())
+async def test_a_bad_span_is_rejected_alone_with_a_reason(serving: Any, request_of: Any) -> None:
+    request = request_of(3)
+    request.resource_spans[0].scope_spans[0].spans[1].trace_id = bytes(15)
+    async with serving(grpc={}) as served:
+        answer = ExportTraceServiceResponse.FromString(await export(served["grpc"], request.SerializeToString()))
+        assert answer.partial_success.rejected_spans == 1
+        assert "trace_id of 15 bytes" in answer.partial_success.error_message
+        assert len(served.spans) == 2
+        assert served.metric("podtrail_receiver_rejected_spans_total", transport="grpc") == 1
+        assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 2
 
 
-def test_undecodable_bytes_are_an_invalid_argument(serving: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            error = await failure(served["grpc"], b"\x0a\xff\xff")
-            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-            assert Status.FromString(trailers(error)["grpc-status-details-bin"]).code == 3
-            assert served.metric("podtrail_receiver_failed_requests_total", transport="grpc", reason="malformed") == 1
-
-    asyncio.run(main())
+async def test_undecodable_bytes_are_an_invalid_argument(serving: Any) -> None:
+    async with serving(grpc={}) as served:
+        error = await failure(served["grpc"], b"\x0a\xff\xff")
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert Status.FromString(trailers(error)["grpc-status-details-bin"]).code == 3
+        assert served.metric("podtrail_receiver_failed_requests_total", transport="grpc", reason="malformed") == 1
 
 
-def test_overload_is_unavailable_with_the_delay_in_both_places(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            served.refusal = Refused("memory is scarce", after=2.5)
-            error = await failure(served["grpc"], request_of(4).SerializeToString())
-            assert error.code() is grpc.StatusCode.UNAVAILABLE
-            assert error.details() == "memory is scarce"
-            plain = RetryInfo.FromString(trailers(error)["google.rpc.retryinfo-bin"])
-            packed = RetryInfo()
-            assert Status.FromString(trailers(error)["grpc-status-details-bin"]).details[0].Unpack(packed)
-            assert plain == packed
-            assert plain.retry_delay.ToMilliseconds() == 2_500
-            assert served.metric("otelcol_receiver_refused_spans", transport="grpc") == 4
-
-    asyncio.run(main())
+async def test_overload_is_unavailable_with_the_delay_in_both_places(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        served.refusal = Refused("memory is scarce", after=2.5)
+        error = await failure(served["grpc"], request_of(4).SerializeToString())
+        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        assert error.details() == "memory is scarce"
+        plain = RetryInfo.FromString(trailers(error)["google.rpc.retryinfo-bin"])
+        packed = RetryInfo()
+        assert Status.FromString(trailers(error)["grpc-status-details-bin"]).details[0].Unpack(packed)
+        assert plain == packed
+        assert plain.retry_delay.ToMilliseconds() == 2_500
+        assert served.metric("otelcol_receiver_refused_spans", transport="grpc") == 4
 
 
-def test_the_sdk_comes_back_after_a_refusal(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            served.refusal = Refused("full", after=0.01)
+async def test_the_sdk_comes_back_after_a_refusal(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        served.refusal = Refused("full", after=0.01)
 
-            def send() -> None:
-                provider = TracerProvider()
-                exporter = OTLPSpanExporter(f"http://{served['grpc']}", insecure=True)
-                provider.add_span_processor(SimpleSpanProcessor(exporter))
-                provider.get_tracer("t").start_span("again").end()
-                provider.shutdown()
+        def send() -> None:
+            provider = TracerProvider()
+            exporter = OTLPSpanExporter(f"http://{served['grpc']}", insecure=True)
+            provider.add_span_processor(SimpleSpanProcessor(exporter))
+            provider.get_tracer("t").start_span("again").end()
+            provider.shutdown()
 
-            sending = asyncio.create_task(asyncio.to_thread(send))
-            async with asyncio.timeout(DEADLINE):
-                await served.entered.wait()
-                served.refusal = None
-                await sending
-            assert [SpanView(span).name for span in served.spans] == ["again"]
-
-    asyncio.run(main())
+        sending = asyncio.create_task(asyncio.to_thread(send))
+        async with asyncio.timeout(DEADLINE):
+            await served.entered.wait()
+            served.refusal = None
+            await sending
+        assert [SpanView(span).name for span in served.spans] == ["again"]
 
 
 def _padded(request_of: Any, size: int) -> bytes:
@@ -191,122 +163,92 @@ def _padded(request_of: Any, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
-def test_the_limit_is_exact_before_and_after_decompression(
+async def test_the_limit_is_exact_before_and_after_decompression(
     serving: Any, request_of: Any, compression: grpc.Compression
 ) -> None:
-    async def main() -> None:
-        limit = 1 << 20
-        async with serving(grpc={"max_recv_msg_size_mib": 1}) as served:
-            await export(served["grpc"], _padded(request_of, limit), compression=compression)
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await export(served["grpc"], _padded(request_of, limit + 1), compression=compression)
-            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            assert "google.rpc.retryinfo-bin" not in trailers(caught.value)
-            details = trailers(caught.value).get("grpc-status-details-bin", b"")
-            assert not Status.FromString(details).details
-            assert len(served.spans) == 1
-
-    asyncio.run(main())
+    limit = 1 << 20
+    async with serving(grpc={"max_recv_msg_size_mib": 1}) as served:
+        await export(served["grpc"], _padded(request_of, limit), compression=compression)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await export(served["grpc"], _padded(request_of, limit + 1), compression=compression)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "google.rpc.retryinfo-bin" not in trailers(caught.value)
+        details = trailers(caught.value).get("grpc-status-details-bin", b"")
+        assert not Status.FromString(details).details
+        assert len(served.spans) == 1
 
 
-def test_a_gzip_of_several_members_is_read_whole(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        raw = request_of(10).SerializeToString()
-        members = gzip.compress(raw[:100]) + gzip.compress(raw[100:])
-        async with serving(grpc={}) as served:
-            await send_compressed(served["grpc"], "gzip", members)
-            assert len(served.spans) == 10
-
-    asyncio.run(main())
+async def test_a_gzip_of_several_members_is_read_whole(serving: Any, request_of: Any) -> None:
+    raw = request_of(10).SerializeToString()
+    members = gzip.compress(raw[:100]) + gzip.compress(raw[100:])
+    async with serving(grpc={}) as served:
+        await send_compressed(served["grpc"], "gzip", members)
+        assert len(served.spans) == 10
 
 
-def test_deflate_is_read(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            await send_compressed(served["grpc"], "deflate", zlib.compress(request_of(2).SerializeToString()))
-            assert len(served.spans) == 2
-
-    asyncio.run(main())
-
-
-def test_damaged_gzip_is_an_invalid_argument(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        packed = gzip.compress(request_of(50).SerializeToString())
-        async with serving(grpc={}) as served:
-            assert b"grpc-status\x013" in await send_compressed(served["grpc"], "gzip", packed[:-20])
-            assert served.batches == []
-
-    asyncio.run(main())
-
-
-def test_an_unknown_message_coding_is_refused_and_the_next_request_served(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            await send_compressed(served["grpc"], "snappy", b"junk")
-            await export(served["grpc"], request_of(1).SerializeToString())
-            assert len(served.spans) == 1
-
-    asyncio.run(main())
-
-
-def test_an_unknown_method_is_unimplemented(serving: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served, grpc.aio.insecure_channel(served["grpc"]) as channel:
-            call: Any = channel.unary_unary("/opentelemetry.proto.collector.logs.v1.LogsService/Export")
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await call(b"")
-            assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-
-    asyncio.run(main())
-
-
-def test_nothing_is_taken_of_a_client_that_has_given_up(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            served.gate = asyncio.Event()
-            async with grpc.aio.insecure_channel(served["grpc"]) as channel:
-                export_once: Any = channel.unary_unary(METHOD)
-                call = export_once(request_of(2).SerializeToString(), timeout=0.2)
-                await served.entered.wait()
-                assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-                await asyncio.wait_for(served.given_up.wait(), DEADLINE)
-            served.gate.set()
-            await export(served["grpc"], request_of(1).SerializeToString())
-            assert len(served.spans) == 1
-            assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 1
-            assert served.metric("otelcol_receiver_refused_spans", transport="grpc") == 2
-
-    asyncio.run(main())
-
-
-def test_serves_on_a_socket_in_the_file_system(serving: Any, request_of: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        path = str(tmp_path / "otlp.sock")
-        async with serving(grpc={"endpoint": path, "transport": "unix"}) as served:
-            await export(f"unix:{path}", request_of(1).SerializeToString())
-            assert len(served.spans) == 1
-
-    asyncio.run(main())
-
-
-def test_what_is_under_way_ends_when_the_receiver_stops(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            served.gate = asyncio.Event()
-            under_way = asyncio.create_task(export(served["grpc"], request_of(2).SerializeToString()))
-            await served.entered.wait()
-            asyncio.get_running_loop().call_later(0.1, served.gate.set)
-        assert await under_way == b""
+async def test_deflate_is_read(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        await send_compressed(served["grpc"], "deflate", zlib.compress(request_of(2).SerializeToString()))
         assert len(served.spans) == 2
 
-    asyncio.run(main())
+
+async def test_damaged_gzip_is_an_invalid_argument(serving: Any, request_of: Any) -> None:
+    packed = gzip.compress(request_of(50).SerializeToString())
+    async with serving(grpc={}) as served:
+        assert b"grpc-status\x013" in await send_compressed(served["grpc"], "gzip", packed[:-20])
+        assert served.batches == []
 
 
-def test_accepts_no_connection_once_it_has_stopped(serving: Any) -> None:
-    async def main() -> None:
-        async with serving(grpc={}) as served:
-            host, _, port = served["grpc"].rpartition(":")
-        with pytest.raises(ConnectionRefusedError), socket.create_connection((host, int(port)), timeout=DEADLINE):
-            pass
+async def test_an_unknown_message_coding_is_refused_and_the_next_request_served(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        await send_compressed(served["grpc"], "snappy", b"junk")
+        await export(served["grpc"], request_of(1).SerializeToString())
+        assert len(served.spans) == 1
 
-    asyncio.run(main())
+
+async def test_an_unknown_method_is_unimplemented(serving: Any) -> None:
+    async with serving(grpc={}) as served, grpc.aio.insecure_channel(served["grpc"]) as channel:
+        call: Any = channel.unary_unary("/opentelemetry.proto.collector.logs.v1.LogsService/Export")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call(b"")
+        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_nothing_is_taken_of_a_client_that_has_given_up(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        served.gate = asyncio.Event()
+        async with grpc.aio.insecure_channel(served["grpc"]) as channel:
+            export_once: Any = channel.unary_unary(METHOD)
+            call = export_once(request_of(2).SerializeToString())
+            await served.entered.wait()
+            call.cancel()
+            await asyncio.wait_for(served.given_up.wait(), DEADLINE)
+        served.gate.set()
+        await export(served["grpc"], request_of(1).SerializeToString())
+        assert len(served.spans) == 1
+        assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 1
+        assert served.metric("otelcol_receiver_refused_spans", transport="grpc") == 2
+
+
+async def test_serves_on_a_socket_in_the_file_system(serving: Any, request_of: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "otlp.sock")
+    async with serving(grpc={"endpoint": path, "transport": "unix"}) as served:
+        await export(f"unix:{path}", request_of(1).SerializeToString())
+        assert len(served.spans) == 1
+
+
+async def test_what_is_under_way_ends_when_the_receiver_stops(serving: Any, request_of: Any) -> None:
+    async with serving(grpc={}) as served:
+        served.gate = asyncio.Event()
+        under_way = asyncio.create_task(export(served["grpc"], request_of(2).SerializeToString()))
+        await served.entered.wait()
+        asyncio.get_running_loop().call_later(0.1, served.gate.set)
+    assert await under_way == b""
+    assert len(served.spans) == 2
+
+
+async def test_accepts_no_connection_once_it_has_stopped(serving: Any) -> None:
+    async with serving(grpc={}) as served:
+        host, _, port = served["grpc"].rpartition(":")
+    with pytest.raises(ConnectionRefusedError), socket.create_connection((host, int(port)), timeout=DEADLINE):
+        pass

@@ -20,7 +20,7 @@ TLS = Path(__file__).parents[1] / "data" / "tls"
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
 CERTIFICATE = {"cert_file": str(TLS / "server.pem"), "key_file": str(TLS / "server.key")}
-DEADLINE = 10.0
+DEADLINE = 120.0
 
 
 def config(protocols: Any) -> Any:
@@ -92,15 +92,12 @@ def test_the_first_port_is_let_go_when_the_second_is_in_use() -> None:
     asyncio.run(start({"http": {"endpoint": endpoint}}))
 
 
-def test_localhost_serves_both_address_families(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        async with serving(http={"endpoint": "localhost:0"}) as served:
-            port = served["http"].rpartition(":")[2]
-            for host in ("127.0.0.1", "localhost"):
-                assert await post(f"http://{host}:{port}", request_of(1).SerializeToString()) == 200
-            assert len(served.spans) == 2
-
-    asyncio.run(main())
+async def test_localhost_serves_both_address_families(serving: Any, request_of: Any) -> None:
+    async with serving(http={"endpoint": "localhost:0"}) as served:
+        port = served["http"].rpartition(":")[2]
+        for host in ("127.0.0.1", "localhost"):
+            assert await post(f"http://{host}:{port}", request_of(1).SerializeToString()) == 200
+        assert len(served.spans) == 2
 
 
 async def post(url: str, body: bytes, context: ssl.SSLContext | bool = True) -> int:
@@ -111,72 +108,32 @@ async def post(url: str, body: bytes, context: ssl.SSLContext | bool = True) -> 
         return answer.status
 
 
-def client_context(*, certificate: bool) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(TLS / "ca.pem"))
-    if certificate:
-        context.load_cert_chain(TLS / "client.pem", TLS / "client.key")
-    return context
+def client_context() -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(TLS / "ca.pem"))
 
 
-def client_credentials(*, certificate: bool) -> grpc.ChannelCredentials:
-    authority = (TLS / "ca.pem").read_bytes()
-    if not certificate:
-        return grpc.ssl_channel_credentials(authority)
-    return grpc.ssl_channel_credentials(authority, (TLS / "client.key").read_bytes(), (TLS / "client.pem").read_bytes())
-
-
-async def call(endpoint: str, body: bytes, *, certificate: bool = False) -> None:
-    async with grpc.aio.secure_channel(endpoint, client_credentials(certificate=certificate)) as channel:
+async def call(endpoint: str, body: bytes) -> None:
+    credentials = grpc.ssl_channel_credentials((TLS / "ca.pem").read_bytes())
+    async with grpc.aio.secure_channel(endpoint, credentials) as channel:
         export: Any = channel.unary_unary(METHOD)
         await export(body, timeout=DEADLINE)
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_serves_tls(serving: Any, request_of: Any, as_text: bool) -> None:
-    async def main() -> None:
-        tls = CERTIFICATE
-        if as_text:
-            tls = {"cert_pem": (TLS / "server.pem").read_text(), "key_pem": (TLS / "server.key").read_text()}
-        body = request_of(1).SerializeToString()
-        async with serving(grpc={"tls": tls}, http={"tls": tls}) as served:
-            await call(served["grpc"], body)
-            assert await post(f"https://{served['http']}", body, client_context(certificate=False)) == 200
-            assert len(served.spans) == 2
-
-    asyncio.run(main())
-
-
-def test_asks_clients_for_a_certificate_when_told_to(serving: Any, request_of: Any) -> None:
-    async def main() -> None:
-        tls = CERTIFICATE | {"client_ca_file": str(TLS / "ca.pem")}
-        body = request_of(1).SerializeToString()
-        async with serving(grpc={"tls": tls}, http={"tls": tls}) as served:
-            with pytest.raises(grpc.aio.AioRpcError):
-                await call(served["grpc"], body)
-            with pytest.raises(aiohttp.ClientError):
-                await post(f"https://{served['http']}", body, client_context(certificate=False))
-            assert served.batches == []
-            await call(served["grpc"], body, certificate=True)
-            assert await post(f"https://{served['http']}", body, client_context(certificate=True)) == 200
-            assert len(served.spans) == 2
-
-    asyncio.run(main())
-
-
-def test_http_refuses_tls_older_than_asked(serving: Any) -> None:
-    async def main() -> None:
-        async with serving(http={"tls": CERTIFICATE | {"min_version": "1.3"}}) as served:
-            old = client_context(certificate=False)
-            old.maximum_version = ssl.TLSVersion.TLSv1_2
-            with pytest.raises(aiohttp.ClientError):
-                await post(f"https://{served['http']}", b"", old)
-
-    asyncio.run(main())
+async def test_serves_tls(serving: Any, request_of: Any, as_text: bool) -> None:
+    tls = CERTIFICATE
+    if as_text:
+        tls = {"cert_pem": (TLS / "server.pem").read_text(), "key_pem": (TLS / "server.key").read_text()}
+    body = request_of(1).SerializeToString()
+    async with serving(grpc={"tls": tls}, http={"tls": tls}) as served:
+        await call(served["grpc"], body)
+        assert await post(f"https://{served['http']}", body, client_context()) == 200
+        assert len(served.spans) == 2
 
 
 def presented(endpoint: str) -> bytes:
     host, _, port = endpoint.rpartition(":")
-    context = client_context(certificate=False)
+    context = client_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     with (
         socket.create_connection((host, int(port)), timeout=DEADLINE) as plain,
@@ -188,21 +145,20 @@ def presented(endpoint: str) -> bytes:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_a_renewed_certificate_is_presented_without_a_restart(serving: Any, protocol: str, tmp_path: Path) -> None:
-    async def main() -> None:
+async def test_a_renewed_certificate_is_presented_without_a_restart(
+    serving: Any, protocol: str, tmp_path: Path
+) -> None:
+    for suffix in ("pem", "key"):
+        shutil.copy(TLS / f"server.{suffix}", tmp_path / f"own.{suffix}")
+    tls = {
+        "cert_file": str(tmp_path / "own.pem"),
+        "key_file": str(tmp_path / "own.key"),
+        "reload_interval": "10ms",
+    }
+    async with serving(**{protocol: {"tls": tls}}) as served:
+        first = await asyncio.to_thread(presented, served[protocol])
         for suffix in ("pem", "key"):
-            shutil.copy(TLS / f"server.{suffix}", tmp_path / f"own.{suffix}")
-        tls = {
-            "cert_file": str(tmp_path / "own.pem"),
-            "key_file": str(tmp_path / "own.key"),
-            "reload_interval": "10ms",
-        }
-        async with serving(**{protocol: {"tls": tls}}) as served:
-            first = await asyncio.to_thread(presented, served[protocol])
-            for suffix in ("pem", "key"):
-                shutil.copy(TLS / f"server-next.{suffix}", tmp_path / f"own.{suffix}")
-            async with asyncio.timeout(DEADLINE):
-                while await asyncio.to_thread(presented, served[protocol]) == first:
-                    pass
-
-    asyncio.run(main())
+            shutil.copy(TLS / f"server-next.{suffix}", tmp_path / f"own.{suffix}")
+        async with asyncio.timeout(DEADLINE):
+            while await asyncio.to_thread(presented, served[protocol]) == first:
+                pass

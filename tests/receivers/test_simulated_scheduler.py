@@ -4,13 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
+
+from podtrail.cli import main
 
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-PATIENCE = 60.0
+PATIENCE = 120.0
 PLUGINS = """\
 import time
 
@@ -66,7 +70,7 @@ receivers:
     workload:
       length: 20s
       arrival_rate: 0.5
-      nodes: [{name: node, count: 9}]
+      nodes: [{name: node, count: 3}]
       pods: [{name: web}]
       faults: {}
 processors:
@@ -90,40 +94,36 @@ profiles:
 
 
 @pytest.fixture(name="folder")
-def _folder(tmp_path: Path) -> Path:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "beside"
     folder.mkdir()
     (folder / "their_plugins.py").write_text(PLUGINS, encoding="utf-8")
-    return folder
+    monkeypatch.chdir(tmp_path)
+    yield folder
+    sys.modules.pop("their_plugins", None)
 
 
-def podtrail(folder: Path, config: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run it with a configuration in `folder`, from the folder above."""
+def validated(folder: Path, config: str) -> Result:
+    """Validate a configuration in `folder`, from the folder above."""
     (folder / "c.yaml").write_text(config, encoding="utf-8")
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return subprocess.run(
-        [PODTRAIL, *arguments, "--config", "beside/c.yaml"],
+    return CliRunner().invoke(main, ["validate", "--config", "beside/c.yaml"])
+
+
+def told_of(folder: Path, config: str) -> tuple[dict[str, Any], str]:
+    (folder / "c.yaml").write_text(config, encoding="utf-8")
+    done = subprocess.run(
+        [PODTRAIL, "run", "--exit-when-done", "--json", "--config", "beside/c.yaml"],
         cwd=folder.parent,
-        env=environment,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
         check=False,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
     )
-
-
-def told_of(folder: Path, config: str) -> tuple[dict[str, Any], str]:
-    done = podtrail(folder, config, "run", "--exit-when-done", "--json")
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     assert told["balanced"]
     return told, done.stderr
-
-
-def test_a_plugin_that_refuses_is_who_the_pods_wait_for(folder: Path) -> None:
-    told, _ = told_of(folder, CONFIG.replace("WAY", "refuse"))
-    assert [waiting["reason"] for waiting in told["waiting"]] == ["Picky: not today"]
-    assert told["attempts"].keys() == {"Unschedulable"}
 
 
 def test_a_plugin_that_raises_fails_attempts_and_is_logged_once(folder: Path) -> None:
@@ -150,10 +150,13 @@ def test_a_plugin_that_takes_its_time_makes_attempts_slow_unless_it_is_not_measu
     assert not free["kept"]
 
 
-def test_a_profile_may_lie_in_a_file_beside_the_configuration(folder: Path) -> None:
+def test_a_profile_may_lie_in_a_file_beside_the_configuration_and_who_refuses_is_who_pods_wait_for(
+    folder: Path,
+) -> None:
     (folder / "profile.yaml").write_text(PROFILE, encoding="utf-8")
     inline = CONFIG[CONFIG.index("    config:") : CONFIG.index("    workload:")]
     told, _ = told_of(folder, CONFIG.replace(inline, "    config: profile.yaml\n"))
+    assert [waiting["reason"] for waiting in told["waiting"]] == ["Picky: not today"]
     assert told["attempts"].keys() == {"Unschedulable"}
 
 
@@ -194,8 +197,8 @@ def test_without_a_profile_the_default_one_has_all_plugins(folder: Path) -> None
 )
 def test_what_is_wrong_is_told_where_it_stands(folder: Path, old: str, new: str, told: str) -> None:
     assert old in CONFIG
-    done = podtrail(folder, CONFIG.replace(old, new), "validate")
-    assert done.returncode == 2, done.stdout
+    done = validated(folder, CONFIG.replace(old, new))
+    assert done.exit_code == 2, done.stdout
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -203,8 +206,8 @@ def test_what_is_wrong_is_told_where_it_stands(folder: Path, old: str, new: str,
 def test_what_is_wrong_in_a_profile_of_its_own_is_told_with_its_own_place(folder: Path) -> None:
     (folder / "profile.yaml").write_text(PROFILE.replace("name: Picky}]", "name: Pick}]"), encoding="utf-8")
     inline = CONFIG[CONFIG.index("    config:") : CONFIG.index("    workload:")]
-    done = podtrail(folder, CONFIG.replace(inline, "    config: profile.yaml\n"), "validate")
-    assert done.returncode == 2
+    done = validated(folder, CONFIG.replace(inline, "    config: profile.yaml\n"))
+    assert done.exit_code == 2
     assert "beside/c.yaml:6:13: receivers::scheduler::config: " in done.stderr
     assert "profile.yaml:4:" in done.stderr
     assert '"Pick" does not exist' in done.stderr
@@ -214,16 +217,16 @@ def test_a_plugin_that_no_profile_enables_is_a_warning(folder: Path) -> None:
     more = CONFIG.replace(
         'Picky: "their_plugins:Picky"', 'Picky: "their_plugins:Picky", Another: "their_plugins:Other"'
     )
-    done = podtrail(folder, more.replace("WAY", "pass"), "validate")
-    assert done.returncode == 0, done.stderr
+    done = validated(folder, more.replace("WAY", "pass"))
+    assert done.exit_code == 0, done.stderr
     assert "receivers::scheduler::plugins::Another: no profile enables it" in done.stderr
 
 
 def test_a_plugin_that_serves_no_extension_point_is_a_warning_with_what_was_meant(folder: Path) -> None:
     more = CONFIG.replace('Picky: "their_plugins:Picky"', 'Picky: "their_plugins:Picky", Camel: "their_plugins:Camel"')
     enabled = more.replace("[{name: Picky}]", "[{name: Picky}, {name: Camel}]").replace("WAY", "pass")
-    done = podtrail(folder, enabled, "validate")
-    assert done.returncode == 0, done.stderr
+    done = validated(folder, enabled)
+    assert done.exit_code == 0, done.stderr
     assert "receivers::scheduler::plugins::Camel: serves no extension point; the methods are pre_enq" in done.stderr
     assert "did you mean pre_filter?" in done.stderr
 
@@ -250,8 +253,8 @@ def test_pods_of_other_schedulers_are_warned_of_and_counted_at_the_end(folder: P
     (folder / "objects.yaml").write_text(OBJECTS, encoding="utf-8")
     workload = CONFIG[CONFIG.index("      arrival_rate") : CONFIG.index("processors:")]
     written = CONFIG.replace("WAY", "pass").replace(workload, "      objects: {files: [objects.yaml]}\n")
-    done = podtrail(folder, written, "validate")
-    assert done.returncode == 0, done.stderr
+    done = validated(folder, written)
+    assert done.exit_code == 0, done.stderr
     assert "workload::objects: 1 of 2 Pods ask for theirs, and wait: the profiles are default-sch" in done.stderr
     _, log = told_of(folder, written)
     assert "2 Pods created, 1 bound, 0 pending, 1 of other schedulers" in log
@@ -259,6 +262,6 @@ def test_pods_of_other_schedulers_are_warned_of_and_counted_at_the_end(folder: P
 
 def test_made_up_pods_of_other_schedulers_are_warned_of_without_profiles_too(folder: Path) -> None:
     inline = CONFIG[CONFIG.index("    plugins:") : CONFIG.index("    workload:")]
-    done = podtrail(folder, CONFIG.replace(inline, "").replace("name: web", "name: web, scheduler_name: x"), "validate")
-    assert done.returncode == 0, done.stderr
+    done = validated(folder, CONFIG.replace(inline, "").replace("name: web", "name: web, scheduler_name: x"))
+    assert done.exit_code == 0, done.stderr
     assert "workload::pods::0::scheduler_name: nobody schedules these Pods: the profiles are default-" in done.stderr
