@@ -36,12 +36,14 @@ def test_what_is_kept_is_recorded_for_as_long_as_was_asked(viewing: Viewing, tmp
     assert record.intake.groups[0].trace_id == made.trace_id
 
 
-def test_a_client_that_leaves_lets_the_next_one_record(viewing: Viewing) -> None:
+def test_a_client_that_leaves_lets_the_next_one_record(viewing: Viewing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "_LOOKS", 0.01)
+
     async def main() -> None:
         async with viewing() as (_, browser):
             answer = await browser.get("/api/v1/record?seconds=600")
             answer.close()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while True:  # each answer takes its time
                     async with browser.get("/api/v1/record?seconds=1") as second:
                         if second.status == 200:

@@ -1,5 +1,6 @@
 """From view models to HTML: the addresses of pages and the few functions that the viewer's templates may call."""
 
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -44,8 +45,9 @@ _SEARCHED = 80
 _SHORT = 40
 
 
+@cache
 def environment(static: StaticFiles) -> Environment:
-    """Return the environment with all templates loaded; pages name these files."""
+    """Return the environment with all templates loaded; pages name these files. Its templates are compiled once."""
     made = kit.environment(__package__, _WIDTH)
     made.filters |= {"duration": duration, "utc": clock, "short": short}
     made.tests |= CELL_TESTS

@@ -43,7 +43,7 @@ from podtrail_extensions.viewer.read_ahead import read_ahead
 from podtrail_extensions.viewer.reports import Reports
 from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.shape_views import ShapeViews, drawing
-from podtrail_extensions.viewer.static_files import StaticFiles
+from podtrail_extensions.viewer.static_files import static_files
 from podtrail_extensions.viewer.tap import Taps
 from podtrail_extensions.viewer.top import top
 from podtrail_extensions.viewer.trace_list import TraceList
@@ -114,7 +114,7 @@ class Site:
         self._reports = Reports(library, clock, self._page, self._pod)
         self._attempts = AttemptPages(library, clock, self._page, _json)
         self._traces = TracePages(library, self._page, _json)
-        self._static = StaticFiles()
+        self._static = static_files()
 
     @cached_property
     def _templates(self) -> "Environment":

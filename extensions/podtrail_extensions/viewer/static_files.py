@@ -1,6 +1,7 @@
 """Styles, scripts and the icon: by their name, and by an address with their digest that a browser asks for once."""
 
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
@@ -56,3 +57,9 @@ class StaticFiles:
         headers = {hdrs.CACHE_CONTROL: _FOR_GOOD} if asked else {}
         kind = _TYPES[name[name.rindex(".") :]]
         return web.Response(body=self._files[name], content_type=kind, charset="utf-8", headers=headers)
+
+
+@cache
+def static_files() -> StaticFiles:
+    """Return those of this process: a viewer that a reload starts reads none anew."""
+    return StaticFiles()
