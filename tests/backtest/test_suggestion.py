@@ -42,8 +42,7 @@ def whole(records: list[Record]) -> dict[str, float]:
     return {unit: done.everything.output.of(of) / done.everything.days for unit, of in UNITS.items()}
 
 
-@pytest.mark.parametrize("unit", ["B", "spans"])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.95, 2])
+@pytest.mark.parametrize(("unit", "share"), [("B", 0.1), ("spans", 0.5), ("B", 0.8), ("spans", 0.95), ("B", 2)])
 def test_what_is_proposed_is_within_the_budget_and_uses_it(
     records: list[Record], whole: dict[str, float], unit: str, share: float
 ) -> None:

@@ -16,6 +16,7 @@ from podtrail.otlp.byte_search import (
 )
 from podtrail.otlp.columns import column_reader
 from podtrail.otlp.reader import span_reader
+from tests.sizes import large
 
 TRACE = b"T" * 16
 KEYS = ("k8s.pod.uid", "k8s.pod.name", "n")
@@ -37,7 +38,7 @@ def spans(draw: st.DrawFn) -> bytes:
     )
 
 
-@examples(deadline=None)
+@examples(max_examples=large(40, 100))
 @given(st.lists(spans(), min_size=1, max_size=4))
 def test_attributes_links_and_spans_are_those_that_a_parse_finds(raw: list[bytes]) -> None:
     framed, views = frame(raw), [SpanView(one) for one in raw]

@@ -29,6 +29,7 @@ spans = st.lists(
 )
 
 
+@settings(max_examples=large(40, 100))
 @given(spans)
 def test_a_column_has_the_values_that_are_not_defaults_in_order(raw: Sequence[bytes]) -> None:
     columns, views = read(frame(raw)), [SpanView(span) for span in raw]

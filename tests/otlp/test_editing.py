@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
@@ -26,6 +26,7 @@ from podtrail.otlp import (
     scope_name,
     set_scope_attributes,
 )
+from tests.sizes import large
 
 _KEYS = st.sampled_from(["", "SchedulePod", "zażółć 🚀", "new", "k8s.pod.uid"])
 _LEAVES = (
@@ -80,6 +81,7 @@ def _set(attributes: Any, added: Mapping[str, Value]) -> None:
     attributes.extend(KeyValue(key=key, value=_any_value(value)) for key, value in added.items())
 
 
+@settings(max_examples=large(40, 100))
 @given(span=..., attributes=_ATTRIBUTES)
 def test_appended_attributes_replace_those_of_their_keys(span: Span, attributes: dict[str, Value]) -> None:
     raw = span.SerializeToString()
@@ -88,6 +90,7 @@ def test_appended_attributes_replace_those_of_their_keys(span: Span, attributes:
     assert edited.SerializeToString() == span.SerializeToString()
 
 
+@settings(max_examples=large(30, 100))
 @given(span=..., attributes=_ATTRIBUTES)
 def test_attributes_appended_twice_stand_once(span: Span, attributes: dict[str, Value]) -> None:
     once = append_attributes(span.SerializeToString(), attributes)
@@ -96,6 +99,7 @@ def test_attributes_appended_twice_stand_once(span: Span, attributes: dict[str, 
     assert {key: SpanView(twice).attributes[key] for key in attributes} == attributes
 
 
+@settings(max_examples=large(30, 100))
 @given(span=..., links=_LINKS)
 def test_links_are_appended_behind_those_there(span: Span, links: list[Link]) -> None:
     edited = append_links(span.SerializeToString(), links)
@@ -105,6 +109,7 @@ def test_links_are_appended_behind_those_there(span: Span, links: list[Link]) ->
     assert without.SerializeToString() == span.SerializeToString()
 
 
+@settings(max_examples=large(40, 100))
 @given(span=..., added=st.lists(_ATTRIBUTES, max_size=2))
 def test_links_are_annotated_by_position(span: Span, added: list[dict[str, Value]]) -> None:
     by_position = dict(list(enumerate(added))[: len(span.links)])
@@ -119,6 +124,7 @@ def test_a_link_that_is_not_there_cannot_be_annotated() -> None:
         annotate_links(b"", {0: {"a": 1}})
 
 
+@settings(max_examples=large(30, 100))
 @given(scope=..., attributes=_ATTRIBUTES)
 def test_scope_attributes_replace_those_of_their_keys(scope: ScopeSpans, attributes: dict[str, Value]) -> None:
     scope.ClearField("spans")
@@ -128,6 +134,7 @@ def test_scope_attributes_replace_those_of_their_keys(scope: ScopeSpans, attribu
     assert {key: scope_attributes(edited)[key] for key in attributes} == attributes
 
 
+@settings(max_examples=large(30, 100))
 @given(attributes=_ATTRIBUTES, links=_LINKS)
 def test_a_span_of_our_own_reads_as_it_was_given(attributes: dict[str, Value], links: list[Link]) -> None:
     events = [Event(5, "happened", attributes)]

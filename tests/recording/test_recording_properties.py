@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podtrail.otlp.arrival import with_arrival
 from podtrail.recording import Damage, Record, RecordingDecoder
 from podtrail.recording.compressed import pieces
+from tests.sizes import large
 
 
 def request(number: int) -> bytes:
@@ -52,6 +53,7 @@ def damaged(draw: st.DrawFn, make: str) -> bytes:
     return raw
 
 
+@settings(max_examples=large(40, 100))
 @pytest.mark.parametrize("form", ["otlp", "jsonl"])
 @given(data=st.data())
 def test_however_the_bytes_come_in_the_records_are_the_same(form: str, data: st.DataObject) -> None:

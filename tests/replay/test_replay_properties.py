@@ -12,6 +12,7 @@ from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.settings import read_settings
 from podtrail.replay.replayer import Replayer
 from podtrail.testing.attempts import START, MadeAttempt
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 CONFIG = {
@@ -87,13 +88,13 @@ def run(of: Arrivals) -> tuple[list[str], list[bytes]]:
     return decisions, spans
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=large(25, 100))
 @given(arrivals())
 def test_a_request_cut_into_many_of_the_same_time_decides_the_same(of: Arrivals) -> None:
     assert run(of) == run([(now, [group]) for now, groups in of for group in groups])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=large(25, 100))
 @given(arrivals(), st.lists(st.integers(0, 60 * SECOND), max_size=20))
 def test_time_told_more_often_decides_the_same(of: Arrivals, ticks: list[int]) -> None:
     last = of[-1][0]
