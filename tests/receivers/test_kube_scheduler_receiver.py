@@ -161,7 +161,8 @@ async def test_two_replicas_and_a_restart_tell_the_same_story_once(tmp_path: Pat
     first, second = Sink(), Sink()
     for sink in (first, second):
         await read(sink, include=[str(tmp_path / "*.log")])
-    assert first.trace_ids == second.trace_ids
+    # The order in which attempts leave depends on how much of the log was read at a time.
+    assert sorted(first.trace_ids) == sorted(second.trace_ids)
 
 
 async def test_only_the_profiles_that_are_asked_for_are_told(tmp_path: Path) -> None:

@@ -14,14 +14,12 @@ from typing import Final, Self
 
 from podtrail.recording import RecordingProgress
 from podtrail.storage import Entry, Journal, StorageError
-from podtrail_receivers.files.tail import FileIdentity, Tail
+from podtrail_receivers.files.tail import MARK, FileIdentity, Tail
 
 _NOTED: Final = 1
 """Kind of an entry: how far a file was handed over."""
 _FORGOTTEN: Final = 2
 """Kind of an entry: a file that is read to its end and gone."""
-_MARK: Final = 1000
-"""Bytes at either end by which a file is known, as many as in the Collector."""
 _COMPACT_AT: Final = 1 << 20
 """Bytes of notes after which all is written anew."""
 _MOST_FILES: Final = 10_000
@@ -70,7 +68,7 @@ class ReadFile:
 
 
 def _mark(tail: Tail, end: int) -> str:
-    handle, length = tail.file.fileno(), min(end, _MARK)
+    handle, length = tail.file.fileno(), min(end, MARK)
     read = os.pread(handle, length, 0) + os.pread(handle, length, end - length)
     return blake2b(read, digest_size=16).hexdigest()
 
@@ -113,7 +111,7 @@ class ReadOffsets:
     def find(self, tail: Tail) -> ReadFile | None:
         """Return what is known of a file; it may have been renamed or copied."""
         same = self._known.get(tail.identity)
-        others = (file for file in reversed(self._known.values()) if file is not same and file.end >= _MARK)
+        others = (file for file in reversed(self._known.values()) if file is not same and file.end >= MARK)
         return next((file for file in (same, *others) if file is not None and file.is_in(tail)), None)
 
     def elsewhere(self, following: set[FileIdentity]) -> list[tuple[ReadFile, Path | None]]:

@@ -8,6 +8,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from podtrail_receivers.files.matching import matching
 
 _PIECE = 1 << 18
+MARK = 1000
+"""Bytes at either end by which a file is known, as many as in the Collector."""
 
 
 class FileIdentity(NamedTuple):
@@ -27,6 +29,25 @@ class FileIdentity(NamedTuple):
         return cls(status.st_dev, status.st_ino)
 
 
+class _Mark(NamedTuple):
+    """What a file held in front of a position, as far as it tells the file from others."""
+
+    position: int
+    first: bytes
+    """The file's first bytes, at most `MARK` of them."""
+    last: bytes
+    """The bytes in front of the position, at most `MARK` of them."""
+
+    @classmethod
+    def of(cls, handle: int, position: int) -> "_Mark":
+        length = min(position, MARK)
+        return cls(position, os.pread(handle, length, 0), os.pread(handle, length, position - length))
+
+    def is_in(self, handle: int) -> bool:
+        """Return whether an open file holds the same in front of the position."""
+        return self == self.of(handle, self.position)
+
+
 class Tail:
     """One file, held open, so that it is read to its end also when it is renamed or removed meanwhile."""
 
@@ -37,24 +58,55 @@ class Tail:
             OSError: it can't be opened.
         """
         self.path = path
-        self.file = path.open("rb")
-        status = os.fstat(self.file.fileno())
+        self.file = path.open("rb", buffering=0)
+        self._handle = self.file.fileno()
+        status = os.fstat(self._handle)
         self.identity = FileIdentity(status.st_dev, status.st_ino)
-        self.file.seek(0, os.SEEK_END if at_end else os.SEEK_SET)
+        self._before: tuple[_Mark, int] | None = None
+        """`_mark` and `complete` from before the file was last written anew: a copy of it may still appear."""
+        self.go_to(status.st_size if at_end else 0)
+
+    def go_to(self, position: int) -> None:
+        """Read on from a position, in bytes from the file's beginning."""
+        self.file.seek(position)
+        self._mark = _Mark.of(self._handle, position)
+        self.complete = position
+        """Where the last item ends that was read whole: a line, unless the reader says otherwise."""
 
     def begins_again(self) -> bool:
-        """Say whether the file was cut short under our hands (a rotation by copy and truncate); if so, start over."""
-        if os.fstat(self.file.fileno()).st_size >= self.file.tell():
+        """Start over if the file was cut short or written anew in place; return whether it was.
+
+        A rotation by copy and truncate leaves a file that may have grown beyond the position already. So the bytes in
+        front of it are compared with those that were read: the first 1,000, by which the Collector knows a file, and
+        the last 1,000, because many files begin with the same resource.
+        """
+        if self._mark.is_in(self._handle):
             return False
-        self.file.seek(0)
+        self._before = self._mark, self.complete
+        self.go_to(0)
         return True
 
     def read(self) -> bytes:
-        """Return what is new, at most 256 KiB of it."""
-        return self.file.read(_PIECE)
+        """Return the new bytes, at most 256 KiB of them."""
+        piece = self.file.read(_PIECE) or b""
+        if piece:
+            position, first, last = self._mark
+            if line := piece.rfind(b"\n") + 1:
+                self.complete = position + line
+            self._mark = _Mark(position + len(piece), (first + piece[:MARK])[:MARK], (last + piece[-MARK:])[-MARK:])
+        return piece
+
+    def goes_on_in(self, copy: "Tail") -> bool:
+        """Read on in a copy of this file after the last item that was read whole here; return whether it is one."""
+        read = [(self._mark, self.complete), *([self._before] if self._before else [])]
+        for mark, complete in read:
+            if mark.position >= MARK and mark.is_in(copy._handle):
+                copy.go_to(complete)
+                return True
+        return False
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
 
@@ -115,8 +167,9 @@ class Following(Generic[Reader]):
         # The file may have been renamed since, or all may have been abandoned while a thread looked.
         if tail.identity in self.readers or self._abandoned:
             tail.close()
-        else:
-            self.readers[tail.identity] = self._open_file(tail)
+            return tail.identity
+        any(reader.tail.goes_on_in(tail) for reader in self.readers.values())
+        self.readers[tail.identity] = self._open_file(tail)
         return tail.identity
 
     def abandon(self) -> None:

@@ -1,6 +1,7 @@
 """The receiver: reads in threads, waits while the pipelines refuse, so that nothing read is lost."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import merge
@@ -38,18 +39,20 @@ _REPORTED = 20
 _REQUESTS = 64
 """Requests of a compressed recording that are read at a time while it is followed."""
 _TRANSPORT = "file"
+_Log = logging.LoggerAdapter[logging.Logger]
 
 
 class RecordingTail:
     """What a recording says, while it is written."""
 
-    def __init__(self, tail: Tail, known: ReadFile | None = None) -> None:
+    def __init__(self, tail: Tail, log: _Log, known: ReadFile | None = None) -> None:
         """Begin where the tail stands, or where what is `known` of the file ends."""
         self.tail = tail
+        self._log = log
         self._path = str(tail.path)
         at = tail.file.tell() if known is None else known.progress.offset
         self._compressed = is_compressed(tail.file)
-        tail.file.seek(at)
+        tail.go_to(at)
         self._progress = known.progress if known else RecordingProgress(at)
         self._items = known.items if known else 0
         self._noted = (self._progress, self._items)
@@ -65,6 +68,7 @@ class RecordingTail:
             yield from islice(self._whole, _REQUESTS)
             return
         if self.tail.begins_again():
+            self._log.info("%s was truncated or rewritten; reading it from its beginning", self._path)
             yield from self._decoder.finish()
             self._decoder = RecordingDecoder(self._path)
             self._progress = RecordingProgress()
@@ -75,6 +79,7 @@ class RecordingTail:
         """Note that everything up to an item was handed over."""
         self._items += 1
         self._progress = item.progress or self._progress
+        self.tail.complete = self._progress.offset
 
     def place(self) -> ReadFile | None:
         """Return how far it was handed over, None when that is as it was when this was asked last."""
@@ -140,7 +145,7 @@ class FileReceiver:
         return offsets
 
     def _opened(self, tail: Tail) -> RecordingTail:
-        return RecordingTail(tail, self._offsets.find(tail) if self._offsets is not None else None)
+        return RecordingTail(tail, self._log, self._offsets.find(tail) if self._offsets is not None else None)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -220,7 +225,7 @@ class FileReceiver:
                 self._unreadable(path or Path(file.path), error)
                 continue
             if tail is not None and file.is_in(tail):
-                await self._finish(RecordingTail(tail, file), consume)
+                await self._finish(RecordingTail(tail, self._log, file), consume)
                 continue
             if tail is not None:
                 tail.close()

@@ -43,6 +43,7 @@ def scalar_reader(field: Field) -> Callable[[object], object]:
         case Field.TYPE_DOUBLE | Field.TYPE_FLOAT:
             return lambda value: _double(name, value)
         case Field.TYPE_ENUM:
+            assert field.enum_type is not None
             numbers = {value.name: value.number for value in field.enum_type.values}
             return lambda value: _enum(name, value, numbers)
     bits = 64 if field.type in _LONG else 32

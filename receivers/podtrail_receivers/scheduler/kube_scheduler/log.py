@@ -1,11 +1,13 @@
 """The log of kube-scheduler, followed through rotation, truncation and restarts of its container."""
 
 import asyncio
+import logging
 import os
 import re
 import stat
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,14 +31,18 @@ class LogPiece(NamedTuple):
 class _LogTail:
     """One file of a log."""
 
-    def __init__(self, tail: Tail) -> None:
+    def __init__(self, tail: Tail, log: logging.LoggerAdapter[logging.Logger]) -> None:
         self.tail = tail
+        self._log = log
         rotated = _ROTATED.fullmatch(tail.path.name)
         self._source = str(tail.path.with_name(rotated[1]) if rotated else tail.path)
 
     def read(self) -> list[LogPiece]:
         """Return what is new; nothing when nothing is."""
-        again = [LogPiece(self._source, None)] if self.tail.begins_again() else []
+        again = []
+        if self.tail.begins_again():
+            self._log.info("%s was truncated or rewritten; reading it from its beginning", self.tail.path)
+            again.append(LogPiece(self._source, None))
         piece = self.tail.read()
         return [*again, LogPiece(self._source, piece)] if piece else again
 
@@ -60,7 +66,7 @@ class LogSource:
         self._told_of: set[Path] = set()
         # kubelet compresses what it rotated long ago.
         self._following: Following[_LogTail] = Following(
-            config.include, (*config.exclude, "*.gz"), _LogTail, self._unreadable
+            config.include, (*config.exclude, "*.gz"), partial(_LogTail, log=context.log), self._unreadable
         )
 
     async def open(self) -> None:
