@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def truncate_and_write(path: Path, data: bytes) -> None:
 
 
 @asynccontextmanager
-async def following(folder: Path, pattern: str, sink: Sink, **settings: str):
+async def following(folder: Path, pattern: str, sink: Sink, **settings: str) -> AsyncIterator[None]:
     config = {"include": [str(folder / pattern)], "follow": True, "poll_interval": "5ms", **settings}
     source = FACTORY.create(FACTORY.Config.model_validate(config), Context(id="f"))
     async with source:
