@@ -225,6 +225,42 @@ def test_a_scheduler_that_was_a_leader_and_starts_again_is_none_until_it_says_so
     assert not told_by_watches_after(runs, *life, VERBOSE % 0, STARTS % (3, 4390))
 
 
+def test_a_restart_with_less_verbosity_is_told_of_by_watches(runs: Any) -> None:
+    waits, leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    life = VERBOSE % 2, STARTS % (0, 4385), waits, leads, BOUND % (3, b"a")
+    again = STARTS % (4, 4390), elected(5, b"Attempting to acquire leader lease..."), leads
+    assert told_by_watches_after(runs, *life) == 1
+    quiet = told_by_watches_after(runs, STARTS % (0, 4385), waits, leads)
+    assert told_by_watches_after(runs, *life, *again) == 1 + quiet
+
+
+OTHERS = [
+    b'I1121 11:12:06.000000 4385 leaderelection.go:258] "Attempting to acquire leader lease..." lock="%s"\n',
+    b"I1121 11:12:06.000000 4385 leaderelection.go:258] attempting to acquire leader lease %s...\n",
+    b"E1121 11:12:06.000000 4385 leaderelection.go:330] failed to renew lease %s: timed out waiting\n",
+    b"I1121 11:12:06.000000 4385 leaderelection.go:285] failed to renew lease %s: context deadline exceeded\n",
+]
+
+
+@pytest.mark.parametrize("line", OTHERS)
+@pytest.mark.parametrize("lease", [b"kube-system/k3s-cloud-controller-manager", b"kube-system/kube-controller-manager"])
+def test_the_lease_of_another_component_in_a_combined_log_decides_nothing(runs: Any, line: bytes, lease: bytes) -> None:
+    quiet = told_by_watches_after(runs)
+    assert quiet > 10
+    assert told_by_watches_after(runs, line % lease) == quiet
+    assert not told_by_watches_after(runs, OTHERS[1] % b"kube-system/kube-scheduler")
+    other = (
+        OTHERS[1] % b"kube-system/kube-scheduler",
+        b"I1121 11:12:07.000000 4385 l.go:1] successfully acquired lease ",
+    )
+    assert not told_by_watches_after(runs, other[0], other[1] + lease + b"\n")
+
+
+@pytest.mark.parametrize("lease", [b"kube-system/my-scheduler", b"batch/placement"])
+def test_a_lease_of_another_name_may_be_the_schedulers(runs: Any, lease: bytes) -> None:
+    assert not told_by_watches_after(runs, OTHERS[0] % lease)
+
+
 def added(at: int) -> dict[str, Any]:
     """Return the event of a Pod's creation in a second after 11:12."""
     meta = {"name": "a", "namespace": "default", "uid": "u-1", "creationTimestamp": f"2026-11-21T11:12:{at:02}Z"}

@@ -41,11 +41,13 @@ class LogStory:
         self.ends = 0
         """Lines of ends that are logged from -v=2 on: without any, the log may be a quieter one."""
         self._verbosity = 0
+        self._next_verbosity = 0
+        """Of the process that is about to start: it writes its flags before it says so."""
 
     @property
     def tells_of_all(self) -> bool:
         """Whether each attempt of its schedulers has a line, as is known from such lines or from what `-v` is."""
-        return bool(self.ends) or self._verbosity >= _ENDS_FROM
+        return bool(self.ends) or max(self._verbosity, self._next_verbosity) >= _ENDS_FROM
 
     @property
     def covered(self) -> int:
@@ -239,14 +241,21 @@ class LogStory:
             self.profiles.add(profile)
 
     def _verbose(self, told: LineMeaning) -> None:
-        self._verbosity = _count(told.values.get("level")) or 0
+        self._next_verbosity = _count(told.values.get("level")) or 0
 
     def _started(self, told: LineMeaning) -> None:
         self._notes["starts of the scheduler"] += 1
+        # The new process may log less than the one before: what was known of that one's lines does not hold for it.
+        if not self.ends:
+            self.first = told.time
+        self._verbosity, self._next_verbosity = self._next_verbosity, 0
+        self.begins = self.ends = 0
         self.leadership.begin_anew()
         self.attempts.cut("the scheduler started anew", told.origin)
 
     def _leads(self, told: LineMeaning) -> None:
+        if not self.leadership.is_scheduler_lease(_name(told, "lock")):
+            return
         self._notes[told.kind] += 1
         self.leadership.change(told.origin, told.time, leads=told.kind is Kind.LEADING)
         if told.kind is Kind.LED:

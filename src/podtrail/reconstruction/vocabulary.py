@@ -133,9 +133,10 @@ _WORDS: Final = (
         ),
     ),
     (Kind.VERBOSITY, re.compile(r'FLAG: --v="(?P<level>\d{1,3})"$')),
-    (Kind.LEADING, re.compile(r"successfully acquired lease ")),
-    (Kind.WAITING, re.compile(r"attempting to acquire leader lease ")),
-    (Kind.LED, re.compile(r"leaderelection lost|failed to renew lease ")),
+    (Kind.LEADING, re.compile(r"successfully acquired lease +(?P<lock>\S+)")),
+    (Kind.WAITING, re.compile(r"attempting to acquire leader lease +(?P<lock>\S+?)(?:\.\.\.)?$")),
+    (Kind.LED, re.compile(r"failed to renew lease +(?P<lock>\S+?):?(?: |$)")),
+    (Kind.LED, re.compile(r"leaderelection lost")),
 )
 _FIRST: Final = frozenset(b"AEFSUapslf")
 """What the messages above begin with."""
