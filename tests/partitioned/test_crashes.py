@@ -16,6 +16,7 @@ from tests.partitioned.consumers import Consumer, after, records
 from tests.partitioned.test_every_cut import gaps, uninterrupted
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CONFIGURATIONS
+from tests.sizes import large
 
 GENERATED = records(arrivals(90, seed=9))
 CONFIGURATION = CONFIGURATIONS["decisions are remembered"]
@@ -90,7 +91,7 @@ def _left(commit: Commit) -> tuple[int, int]:
     return note.left
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(large(6, 200)))
 async def test_what_is_delivered_is_what_one_owner_delivers(seed: int) -> None:
     rng, settings = random.Random(seed), CONFIGURATION.settings()
     whole = await uninterrupted(settings, GENERATED, gaps(GENERATED, "marks"), 1000)

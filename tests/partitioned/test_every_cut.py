@@ -14,10 +14,11 @@ from tests.partitioned.consumers import Consumer, after, records
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CONFIGURATIONS, ROOT
 from tests.reliability.simulation.quiet import without_logs
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 GENERATED = records(arrivals(120, seed=5))
-AT_EVERY_RECORD = ("a sampler that waits", "linked traces", "nothing is held", "senders wait while all is undecided")
+AT_EVERY_RECORD = ("linked traces", "nothing is held", "senders wait while all is undecided")
 Marks = Mapping[int, int]
 """How far time passes without a record, by the offset before which it does."""
 
@@ -133,19 +134,19 @@ async def cut(name: str, source: Sequence[PartitionRecord], at: Sequence[int], e
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 async def test_the_next_owner_lets_out_the_rest_where_no_checkpoint_was_ever_written(name: str) -> None:
-    await cut(name, GENERATED, random.Random(name).sample(range(1, len(GENERATED) - 1), 3), every=10**9)
+    await cut(name, GENERATED, random.Random(name).sample(range(1, len(GENERATED) - 1), 1), every=10**9)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 async def test_the_next_owner_lets_out_the_rest_with_every_processor(name: str) -> None:
-    await cut(name, GENERATED, random.Random(name).sample(range(8, len(GENERATED) - 1), 3), every=7)
+    await cut(name, GENERATED, random.Random(name).sample(range(8, len(GENERATED) - 1), large(1, 10)), every=7)
 
 
 @pytest.mark.parametrize("name", AT_EVERY_RECORD)
 async def test_the_next_owner_lets_out_the_rest_after_every_record(name: str) -> None:
-    await cut(name, GENERATED, range(1, len(GENERATED) - 1), every=5)
+    await cut(name, GENERATED[:60], range(1, 59, large(3, 1)), every=5)
 
 
 @pytest.mark.parametrize("name", ["links", "merged lives", "linked traces of whole Pods"])
 async def test_the_next_owner_lets_out_the_rest_of_what_a_node_sent(name: str, node: list[PartitionRecord]) -> None:
-    await cut(name, node[:200], random.Random(name).sample(range(11, 190), 2), every=10)
+    await cut(name, node[:100], random.Random(name).sample(range(11, 90), 1), every=10)

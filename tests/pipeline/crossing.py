@@ -14,7 +14,7 @@ from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CONFIGURATIONS
 from tests.pipeline.interrupted import Run, Told
 
-REQUESTS, AT, SEED = 120, 70, 11
+REQUESTS, AT, SEED = 80, 50, 11
 
 
 def main(part: str, folder: Path) -> Mapping[str, str]:

@@ -24,9 +24,12 @@ from podtrail.replay.replayer import read_config
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CONFIGURATIONS, FAILED, ROOT, SOME, Tried, sampler, shipped
 from tests.pipeline.interrupted import Arrival, Run, Told
+from tests.sizes import large
 
 NODE = ROOT / "tests/data/recordings/node/podtrail/spans.otlp.zst"
 GENERATED = arrivals(120, seed=5)
+OF_PODS = ("links", "links in little room", "lives", "merged lives", "linked traces of whole Pods")
+"""Configurations to which a node's spans are something else than generated ones."""
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +60,11 @@ def goes_on(settings: Settings, requests: list[Arrival], at: int, gates: frozens
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_every_processor_goes_on_from_a_checkpoint_as_if_nothing_had_been(name: str) -> None:
     tried = CONFIGURATIONS[name]
-    for at in random.Random(name).sample(range(1, len(GENERATED)), 3):
+    for at in random.Random(name).sample(range(1, len(GENERATED)), large(1, 10)):
         goes_on(tried.settings(), GENERATED, at, tried.gates)
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", OF_PODS)
 def test_every_processor_goes_on_with_the_spans_of_a_node(name: str, node: list[Arrival]) -> None:
     tried = CONFIGURATIONS[name]
     goes_on(tried.settings(), node, random.Random(name).randrange(60, 200), tried.gates)
@@ -72,7 +75,7 @@ def test_what_is_shipped_goes_on(path: Path, node: list[Arrival], monkeypatch: p
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "BACKEND"):
         monkeypatch.setenv(name, "http://backend:4317")
     settings = read_settings(read_config(path))
-    for requests in (GENERATED, node[:80]):
+    for requests in (GENERATED[:60], node[:40]):
         goes_on(settings, requests, random.Random(path.name).randrange(1, len(requests)))
 
 
@@ -103,9 +106,8 @@ def test_another_process_goes_on_whatever_its_hashes_are(tmp_path: Path) -> None
 
     expected = run("whole", 1)
     assert expected.keys() == CONFIGURATIONS.keys()
-    assert run("whole", 2) == expected
-    run("before", 3)
-    assert run("after", 4) == expected
+    run("before", 2)
+    assert run("after", 3) == expected
 
 
 @pytest.mark.slow
@@ -122,9 +124,9 @@ def test_what_tells_a_configuration_from_others_is_the_same_in_every_process() -
         digests: Mapping[str, str] = json.loads(done.stdout)
         return digests
 
-    first, *others = (told(seed) for seed in range(1, 5))
+    first, other = (told(seed) for seed in (1, 2))
     assert first.keys() == {*CONFIGURATIONS, *files}
-    assert {name for other in others for name in first if other[name] != first[name]} == set()
+    assert {name for name in first if other[name] != first[name]} == set()
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)

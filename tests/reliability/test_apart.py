@@ -86,7 +86,7 @@ def test_a_slow_exporter_whose_user_chose_blocking_sets_the_pace_and_loses_nothi
     start: Any, sender: Any, stalled: Any, healthy: Any
 ) -> None:
     exporters = {"otlp_grpc/other": slow_and_blocking(stalled), "otlp_grpc/healthy": otlp_exporter(healthy.port)}
-    stalled.seconds = 0.2
+    stalled.seconds = 0.05
     process = start(configuration(exporters))
     here: Sender = sender(process)
     for _ in range(60):

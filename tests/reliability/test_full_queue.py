@@ -2,7 +2,6 @@
 
 import http.client
 import signal
-import threading
 from collections import Counter
 from typing import Any
 
@@ -189,19 +188,6 @@ def test_a_sender_that_waits_for_room_is_refused_before_it_gives_up(
     process.tell(signal.SIGTERM)
     process.end()
     assert stalled.came == taken
-
-
-def test_a_sender_that_waits_for_room_gets_in_when_there_is_some(start: Any, sender: Any, stalled: Any) -> None:
-    process = start(configuration({"otlp_grpc": otlp_exporter(stalled.port, sending_queue=BLOCKING)}))
-    here: Sender = sender(process)
-    for _ in range(2):
-        assert here.send(here.next()).taken
-    stalled.seconds = 0.2
-    threading.Timer(0.5, stalled.open.set).start()
-    answers = [here.send(here.next()) for _ in range(12)]
-    assert not refused(answers)
-    equation(process, "otlp_grpc: 42 received = 42 delivered")
-    assert stalled.came == here.acknowledged
 
 
 def test_a_sampler_without_room_refuses_before_its_senders_give_up(start: Any, sender: Any, healthy: Any) -> None:

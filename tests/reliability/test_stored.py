@@ -22,6 +22,7 @@ DURABLE = Setting("grpc", "sampled", "otlp_grpc", "durable")
 BOTH = Setting("proto", "sampled", "otlp_http", "both")
 SOME = 40
 """Requests."""
+EACH = pytest.mark.parametrize("setting", [QUEUE, DURABLE, BOTH], ids=lambda setting: setting.storage)
 
 
 def segments(here: Stage) -> list[Path]:
@@ -48,9 +49,10 @@ async def all_comes_once(here: Stage, life: Life, requests: Sequence[Request]) -
     assert max(times.values()) == 1 or here.setting.storage == "both"
 
 
-def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(tmp_path: Path) -> None:
+@EACH
+def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(setting: Setting, tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(BOTH, tmp_path) as here:
+        async with stage(setting, tmp_path) as here:
             here.recorder.refusing = True
             first = await here.start()
             requests = here.requests(SOME)
@@ -64,9 +66,10 @@ def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(tmp
     asyncio.run(main())
 
 
-def test_sigkill_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+@EACH
+def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(BOTH, tmp_path) as here:
+        async with stage(setting, tmp_path) as here:
             here.recorder.refusing = True
             requests: list[Request] = []
             for _ in range(3):
@@ -80,9 +83,10 @@ def test_sigkill_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(tmp_path: Path) -> None:
+@EACH
+def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(DURABLE, tmp_path) as here:
+        async with stage(setting, tmp_path) as here:
             life = await here.start()
             requests = here.requests(3 * SOME)
             assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
@@ -160,6 +164,7 @@ def last(here: Stage) -> Path:
 @pytest.mark.parametrize(
     ("setting", "damaged", "damage"),
     [(DURABLE, last, flip), (DURABLE, first, tear), (QUEUE, first, replace), (BOTH, last, Path.unlink)],
+    ids=["durable-last-flipped", "durable-first-torn", "queue-first-foreign", "both-last-missing"],
 )
 def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
     setting: Setting, damaged: Any, damage: Any, tmp_path: Path

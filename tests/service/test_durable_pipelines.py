@@ -4,7 +4,6 @@ import copy
 import json
 import signal
 import socket
-import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from podtrail.service.service import SHUTDOWN_SECONDS
 from tests.service.conftest import PATIENCE
 from tests.service.test_reload import keeping, reload
 
@@ -92,20 +90,6 @@ def test_what_was_delivered_is_not_delivered_again(
     assert [len(spans) for spans in kept().values() if len(spans) > 2] == [3] * 12
 
 
-def test_what_left_after_the_last_request_is_not_delivered_again(
-    start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any, tmp_path: Path
-) -> None:
-    config = keeping(durable, sampler("1s"))
-    process = start(config)
-    send(process.port(), traces=4)
-    until(lambda: len(kept()) == 4)
-    # What was noted stands behind what came.
-    until(lambda: any(b"file" in segment.read_bytes() for segment in (tmp_path / "store").rglob("*.otlp")))
-    kill(process)
-    stop(start(config).ready())
-    assert Counter(len(spans) for spans in kept().values()) == {3: 4}
-
-
 def test_a_start_without_a_checkpoint_says_what_is_no_longer_remembered(
     start: Any,
     send: Any,
@@ -144,19 +128,6 @@ def test_a_start_without_a_checkpoint_says_what_is_no_longer_remembered(
     stop(process)
 
 
-def test_a_stopped_process_leaves_undecided_traces_to_the_next(
-    start: Any, send: Any, durable: Config, kept: Any, decide: Any
-) -> None:
-    process = start(durable)
-    send(process.port(), traces=6)
-    stop(process)
-    assert process.line("18 undecided spans and 0 to be delivered stay in the store")
-    assert process.line("stopped: file: 18 received = 18 kept for the next start")
-    assert kept() == {}
-    decide(durable)
-    assert len(kept()) == 6
-
-
 def silent_backend(config: Config, port: int, timeout: str) -> Config:
     changed = copy.deepcopy(config)
     changed["processors"], changed["service"]["pipelines"]["traces"]["processors"] = {}, []
@@ -169,9 +140,8 @@ def test_a_stop_waits_for_no_backend_that_is_down(start: Any, send: Any, durable
     process = start(silent_backend(durable, free_port(), "1s"))
     send(process.port(), traces=6)
     process.line("cannot deliver, trying again")
-    told = time.monotonic()
     stop(process)
-    assert time.monotonic() - told < SHUTDOWN_SECONDS - 2  # a queue in memory is given all of it
+    assert "waiting at most" not in process.log  # as for a queue in memory
     assert process.line("0 undecided spans and 18 to be delivered stay in the store")
     assert process.line("stopped: otlp_grpc: 18 received = 18 in queue")
 
@@ -184,7 +154,7 @@ def test_a_second_signal_costs_nothing_that_is_in_the_store(
     process.tell(signal.SIGTERM)
     process.line("SIGTERM: stopping")
     process.tell(signal.SIGTERM)
-    assert process.end(SHUTDOWN_SECONDS - 2) == 0
+    assert process.end() == 0
     assert process.line("stopped at once, nothing is lost")
     process = start(silent_backend(durable, backend.port, "5s"))
     assert backend.spans(at_least=18) == 18
@@ -265,24 +235,6 @@ def post(port: int, body: bytes) -> int:
         return status
 
 
-def test_a_request_that_comes_again_is_taken_once_even_after_a_crash(
-    start: Any, durable: Config, kept: Any, decide: Any
-) -> None:
-    process = start(durable)
-    for number in (1, 2, 2):
-        assert post(process.port("http"), request(number)) == 200
-    kill(process)
-    process = start(durable)
-    for number in (1, 3):
-        assert post(process.port("http"), request(number)) == 200
-    stop(process)
-    process = start(durable)
-    assert post(process.port("http"), request(2)) == 200
-    stop(process)
-    decide(durable)
-    assert Counter(len(spans) for spans in kept().values()) == {1: 3}
-
-
 def test_the_same_request_to_two_receivers_is_taken_by_both(
     start: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
 ) -> None:
@@ -301,9 +253,8 @@ def test_the_same_request_to_two_receivers_is_taken_by_both(
     assert process.line("2 undecided spans")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_a_pipeline_that_was_renamed_owes_outlives_further_ends(
-    start: Any, send: Any, durable: Config, backend: Any, number: signal.Signals, sampler: Any, until: Any
+    start: Any, send: Any, durable: Config, backend: Any, sampler: Any, until: Any
 ) -> None:
     config = keeping(durable, sampler("1s"))
     retry = {"initial_interval": "10ms", "max_interval": "50ms"}
@@ -313,10 +264,10 @@ def test_what_a_pipeline_that_was_renamed_owes_outlives_further_ends(
     backend.open.clear()
     process = start(config)
     send(process.port(), traces=6)
-    backend.requests.get(timeout=30)
+    backend.requests.get(timeout=PATIENCE)
     kill(process)
     pipelines["traces/new"] = pipelines.pop("traces")
-    for _ in range(2):
+    for number in (signal.SIGKILL, signal.SIGTERM):
         process = start(config).ready()
         assert process.line("recovered 18 spans")
         process.tell(number)
@@ -422,8 +373,7 @@ def without_storage(config: Config) -> Config:
     return changed
 
 
-@pytest.mark.parametrize("runs_on", [False, True])
-@pytest.mark.parametrize("ended", [fleeting, without_storage])
+@pytest.mark.parametrize(("ended", "runs_on"), [(fleeting, False), (without_storage, True)])
 def test_a_reload_that_would_end_it_and_fails_costs_nothing_of_what_is_undecided_and_owed(
     ended: Any,
     runs_on: bool,
@@ -465,31 +415,17 @@ def test_a_reload_that_would_end_it_and_fails_costs_nothing_of_what_is_undecided
     assert process.line("stopped: otlp_grpc: 30 received = 18 delivered [+] 12 kept for the next start")
 
 
-@pytest.mark.parametrize("ended", [fleeting, without_storage])
 def test_a_reload_that_ends_it_leaves_nothing_that_is_delivered_again(
-    ended: Any, start: Any, configure: Any, send: Any, durable: Config, tmp_path: Path
+    start: Any, configure: Any, send: Any, durable: Config, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)
-    configure(ended(durable))
+    configure(without_storage(durable))
     reload(process, "SIGHUP: reloaded")
     assert not [*(tmp_path / "store" / "pipelines").iterdir()]
     kill(process)
     process = start(durable)
     assert process.line("nothing to recover")
-
-
-def test_a_reload_goes_on_with_the_same_log(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
-) -> None:
-    process = start(durable)
-    send(process.port(), traces=2)
-    configure(keeping(durable, sampler("2h")))
-    reload(process, "SIGHUP: reloaded")
-    send(process.port(), traces=3)
-    kill(process)
-    decide(durable)
-    assert Counter(len(spans) for spans in kept().values()) == {3: 5}
 
 
 def test_a_reload_that_changes_the_storage_keeps_what_is_in_memory(

@@ -118,7 +118,7 @@ def test_an_unchanged_exporter_goes_on_with_what_its_queue_holds(
     backend.open.clear()
     process = start(otlp_to_file)
     send(process.port(), traces=5)
-    backend.requests.get(timeout=30)
+    backend.requests.get(timeout=120)
     changed = copy.deepcopy(otlp_to_file)
     changed["processors"] = {"tail_sampling": sampler("1h")}
     changed["service"]["pipelines"]["traces"]["processors"] = ["tail_sampling"]
@@ -345,7 +345,7 @@ def test_what_a_removed_pipeline_has_queued_stays_in_the_book(
     backend.open.clear()
     process = start(otlp_to_file)
     send(process.port(), traces=10, spans=3)
-    backend.requests.get(timeout=30)
+    backend.requests.get(timeout=120)
     del pipelines["traces/a"]
     configure(otlp_to_file)
     reload(process, "SIGHUP: reloaded")

@@ -7,6 +7,8 @@ from zlib import crc32
 from podtrail_exporters.load_balancing.balancer import Balancer
 from podtrail_exporters.load_balancing.ring import Ring
 
+from tests.sizes import large
+
 KEYS = [crc32(number.to_bytes(8, "big")) for number in range(2_000)]
 FIVE = [f"10.0.0.{number}:4317" for number in range(5)]
 SIX = [*FIVE, "10.0.0.9:4317"]
@@ -110,7 +112,7 @@ def test_memory_is_bounded_and_what_is_forgotten_early_is_counted() -> None:
 
 def test_rings_that_change_all_the_time_take_bounded_memory() -> None:
     here = balancer()
-    for number in range(300):
+    for number in range(100):
         here.assign(KEYS[number : number + 3], number / 100)
         here.resolve(FIVE if number % 2 else SIX, number / 100)
     assert len(here._slices) <= 34
@@ -119,7 +121,7 @@ def test_rings_that_change_all_the_time_take_bounded_memory() -> None:
 
 def test_no_trace_is_parted_while_backends_come_go_fall_and_rise() -> None:
     """Traces of 50 s, a grace of 60: each moves only from who is down or gone."""
-    for seed in range(20):
+    for seed in range(large(5, 200)):
         chance = random.Random(seed)
         here, now, numbers = balancer(grace=60.0), 0.0, itertools.count()
         resolved, down = set(FIVE), set[str]()

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podtrail.component import Ledger, Permanent, Retryable
+from tests.sizes import large
 
 ANSWERS = st.one_of(
     st.just(0),
@@ -31,7 +32,7 @@ QUEUES = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=large(60, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     answers=st.lists(ANSWERS, max_size=12),
     steps=st.lists(STEPS, max_size=15),

@@ -18,6 +18,7 @@ from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.storage import Journal, StorageError, SystemDisk, inline
 from tests.pipeline.sending.conftest import RESOURCE, SCOPE, Desk, Scripted, VirtualLoop
+from tests.sizes import large
 
 read_ids = span_reader({"span_id"})
 
@@ -60,7 +61,7 @@ def live(main: Callable[[], Any]) -> None:
 class Persistent(Desk):
     """A persistent queue with its ledger."""
 
-    def __init__(self, exporter: Scripted, store: Store, conf: Any, **more: Any) -> None:
+    def __init__(self, exporter: Scripted, store: Store | None, conf: Any, **more: Any) -> None:
         super().__init__(exporter)
         log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
         self.queue = SendingQueue(exporter, "otlp_grpc/backup", conf, self.metrics, log, storage=store, **more)
@@ -211,7 +212,12 @@ def test_what_is_given_up_is_not_sent_again(store: Store, kept: Any, answer: Any
     live(second)
 
 
-def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_for(store: Store, kept: Any) -> None:
+@pytest.mark.parametrize(
+    ("stored", "durable"), [(True, False), (False, True), (True, True)], ids=["queue", "durable", "both"]
+)
+def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_for(
+    store: Store, kept: Any, stored: bool, durable: bool
+) -> None:
     async def hour(retry: dict[str, Any]) -> Ledger:
         down = True
 
@@ -220,7 +226,7 @@ def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_f
                 raise Retryable("down")
             return 0
 
-        here = Persistent(Scripted([answer] * 10_000), store, kept(retry))
+        here = Persistent(Scripted([answer] * 10_000), store if stored else None, kept(retry), durable=durable)
         async with here.queue:
             for at in range(360):
                 here.queue.offer(numbered(at, 1), here.ledger)
@@ -529,7 +535,7 @@ def folders(tmp_path: Path) -> Iterator[Callable[[], Path]]:
         yield lambda: tmp_path / str(next(count))
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=large(40, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lives=LIVES, consumers=st.integers(1, 3), sizer=st.sampled_from(["requests", "items", "bytes"]))
 def test_whatever_happens_nothing_acknowledged_is_lost(
     folders: Any, kept: Any, lives: Any, consumers: int, sizer: str
