@@ -99,11 +99,14 @@ class Broker:
             if (code := self._process.poll()) is not None:
                 last = f"ended with {code}"
                 break
-            if _READY in self.log.read_text(encoding="utf-8", errors="replace"):
+            if _READY in self.said():
                 return
             time.sleep(0.1)
-        tail = self.log.read_text(encoding="utf-8", errors="replace")[-3000:]
-        raise AssertionError(f"broker {self.number}: {last}\n{tail}")
+        raise AssertionError(f"broker {self.number}: {last}\n{self.said()[-3000:]}")
+
+    def said(self) -> str:
+        """Return its log since its last start."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
 
     def start(self) -> None:
         """Starts it, also again after `stop` or `kill`, with the data it had; returns when it serves clients."""

@@ -22,7 +22,9 @@ SSL = "SSL"
 SASL_SSL = "SASL_SSL"
 
 USER, PASSWORD = "podtrail", "open sesame"
-"""Who may come in at the SASL listeners, by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512."""
+"""Log in at the SASL listeners by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, and may do everything."""
+GUEST = "guest"
+"""Logs in by PLAIN with the same password, and has only the rights that a test grants to it."""
 _MECHANISMS = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 _numbers = itertools.count(1)
 
@@ -43,8 +45,9 @@ class Kafka:
     """A cluster in a folder.
 
     `secured`: besides PLAINTEXT it listens with SASL, with TLS that asks for a client's certificate (`authority`
-    issues them), and with both at once. `host`: the address it is reached at. `small_disk`: the size of a second
-    disk, as mount has it ("20m"): every other partition is there.
+    issues them), and with both at once. A guest and certificates of other subjects than exporter have no rights.
+    `host`: the address it is reached at. `small_disk`: the size of a second disk, as mount has it ("20m"): every
+    other partition is there.
     """
 
     def __init__(
@@ -255,7 +258,8 @@ class Kafka:
         certificate, key = self.authority.issue("broker", "/CN=broker", "extendedKeyUsage=serverAuth", names)
         store = folder / "broker.pem"
         store.write_bytes(key.read_bytes() + certificate.read_bytes())
-        plain = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        users = " ".join(f'user_{name}="{PASSWORD}"' for name in (USER, GUEST))
+        plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
         scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         found = {
             "sasl.enabled.mechanisms": ",".join(("PLAIN", *_MECHANISMS)),
@@ -264,6 +268,8 @@ class Kafka:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.authority.certificate),
             f"listener.name.{SSL.lower()}.ssl.client.auth": "required",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": f"User:ANONYMOUS;User:{USER};User:CN=exporter",
         }
         for listener in (SASL_PLAINTEXT, SASL_SSL):
             found[f"listener.name.{listener.lower()}.plain.sasl.jaas.config"] = plain
@@ -298,8 +304,9 @@ def _properties(places: Sequence[Place]) -> dict[str, str]:
         # Records may be as old as a test has them.
         "log.retention.ms": "-1",
         "group.initial.rebalance.delay.ms": "0",
-        # The controller declares a broker dead soon only where another one takes over: a busy machine delays heartbeats.
-        "broker.session.timeout.ms": "6000" if len(places) > 1 else "120000",
+        # The controller takes a killed broker for dead, and takes it back, soon; a busy machine may delay heartbeats.
+        "broker.session.timeout.ms": "6000",
+        "initial.broker.registration.timeout.ms": "120000",
         "broker.heartbeat.interval.ms": "500",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         # Less memory and fewer threads: tests run several brokers at once.

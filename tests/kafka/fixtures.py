@@ -1,5 +1,6 @@
 """Tests marked `kafka` run on real brokers; where there are none, the skip says what is missing."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from tests.built import BUILT
 from tests.kafka.cluster import Kafka
+from tests.recorder import report_log
 
 DEFAULT_ASSETS = BUILT / "kafka-4.1.1"
 
@@ -30,35 +32,40 @@ def kafka_assets() -> Path:
 
 @pytest.fixture(scope="session")
 def start_kafka(kafka_assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Kafka]]:
-    """Starts clusters: `brokers`, `secured`, `properties`. What the caller does not stop ends with the session."""
-    started: list[Kafka] = []
+    """Start clusters: `brokers`, `secured`, `properties`. They end with the session, unless the caller stops them."""
+    with contextlib.ExitStack() as ending:
 
-    def start(**options: Any) -> Kafka:
-        if options.get("secured") and shutil.which("openssl") is None:
-            pytest.skip("needs openssl, to make the brokers' certificates")
-        kafka = Kafka(kafka_assets, tmp_path_factory.mktemp("kafka"), **options)
-        started.append(kafka)
-        kafka.start()
-        return kafka
+        def start(**options: Any) -> Kafka:
+            kafka = Kafka(kafka_assets, tmp_path_factory.mktemp("kafka"), **options)
+            ending.callback(kafka.stop)
+            for broker in kafka.brokers:
+                name = f"{broker.folder.parent.name}/{broker.folder.name}/{broker.log.name}"
+                ending.enter_context(report_log(name, broker.said))
+            kafka.start()
+            return kafka
 
-    try:
         yield start
-    finally:
-        for kafka in started:
-            kafka.stop()
 
 
 @pytest.fixture(scope="session")
 def shared_kafka(start_kafka: Callable[..., Kafka]) -> Kafka:
     """The one broker that all tests of the session share; for `kafka`, not for tests."""
-    return start_kafka()
+    return start_kafka(secured=shutil.which("openssl") is not None)
 
 
 @pytest.fixture
 def kafka(shared_kafka: Kafka) -> Iterator[Kafka]:
-    """One broker, without TLS or SASL, that creates topics when they are first asked for. Take topics of your own."""
+    """One broker that creates topics on first use; the test takes topics of its own, and may stall, stop or kill it."""
     yield shared_kafka
     shared_kafka.mend()
+
+
+@pytest.fixture
+def secured_kafka(kafka: Kafka) -> Kafka:
+    """The same broker, by its listeners with SASL (PLAIN, SCRAM), with TLS and client certificates, and with both."""
+    if kafka.authority is None:
+        pytest.skip("needs openssl, to make the broker's certificates")
+    return kafka
 
 
 @pytest.fixture(scope="session")
@@ -69,12 +76,6 @@ def shared_kafka_of_three(start_kafka: Callable[..., Kafka]) -> Kafka:
 
 @pytest.fixture
 def kafka_of_three(shared_kafka_of_three: Kafka) -> Iterator[Kafka]:
-    """Three brokers, topics with three replicas; what a test stalls, stops or kills is mended after it."""
+    """Three brokers, topics with three replicas; brokers that a test stalls, stops or kills run again after it."""
     yield shared_kafka_of_three
     shared_kafka_of_three.mend()
-
-
-@pytest.fixture(scope="session")
-def secured_kafka(start_kafka: Callable[..., Kafka]) -> Kafka:
-    """One broker that listens with SASL (PLAIN, SCRAM), with TLS and client certificates, and with both, too."""
-    return start_kafka(secured=True)

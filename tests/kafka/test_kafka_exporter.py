@@ -218,32 +218,18 @@ async def test_a_broker_that_hangs_is_told_and_gets_everything_once_it_goes_on(k
     assert set(span_counts(kafka.consume(topic))) >= set(range(3, 30))
 
 
-async def test_with_one_of_three_brokers_killed_everything_arrives_once(kafka_of_three: Kafka) -> None:
-    topic = kafka_of_three.topic(partitions=3, min_insync_replicas="2")
-    config = {"traces": {"topic": topic}, "partition_by": "trace_id", "timeout": "60s"}
-    async with queued(make(kafka_of_three.addresses(), producer={"required_acks": "all"}, **config)) as (queue, ledger):
-        for trace in range(1, 1001):
-            queue.offer(batch_of(trace), ledger)
-            if trace == 500:
-                kafka_of_three.leader(topic).kill()
-        await queue.drain(DEADLINE, patient=True)
-        assert ledger == Ledger(delivered=1000)
-
-    assert span_counts(kafka_of_three.consume(topic)) == dict.fromkeys(range(1, 1001), 1)
-
-
-async def test_too_few_replicas_are_said_to_be(kafka_of_three: Kafka) -> None:
-    topic = kafka_of_three.topic(min_insync_replicas="3")
-    follower = next(broker for broker in kafka_of_three.brokers if broker is not kafka_of_three.leader(topic))
-    follower.stop()
-    config = {"traces": {"topic": topic}, "timeout": "5s", "producer": {"required_acks": "all"}}
-    async with make(kafka_of_three.addresses(), **config) as exporter:
+async def test_too_few_replicas_are_said_to_be(kafka: Kafka) -> None:
+    topic = kafka.topic(min_insync_replicas="2")
+    config = {"traces": {"topic": topic}, "timeout": "1s", "producer": {"required_acks": "all"}}
+    async with make(kafka.addresses(), **config) as exporter:
         with pytest.raises(Retryable, match=f"topic {topic}"):
             await exporter.send(batch_of(1))
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-@pytest.mark.parametrize("listener", [SASL_PLAINTEXT, SASL_SSL])
+@pytest.mark.parametrize(
+    ("mechanism", "listener"),
+    [("PLAIN", SASL_SSL), ("SCRAM-SHA-256", SASL_PLAINTEXT), ("SCRAM-SHA-512", SASL_SSL)],
+)
 async def test_it_logs_in_with_sasl(secured_kafka: Kafka, mechanism: str, listener: str) -> None:
     topic = secured_kafka.topic()
     config = {"traces": {"topic": topic}, **_login(secured_kafka, listener, mechanism), "timeout": "60s"}

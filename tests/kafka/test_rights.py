@@ -1,7 +1,6 @@
 """Users without a right, on a broker that asks: one line that names what to grant, and on once it is granted."""
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,14 +9,14 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from podtrail.component import Ledger
 from tests.kafka.broker import DEADLINE
-from tests.kafka.cluster import PASSWORD, SASL_PLAINTEXT, USER, Kafka
+from tests.kafka.cluster import GUEST, PASSWORD, SASL_PLAINTEXT, Kafka
 from tests.kafka.recorded_partitions import RecordedPartitions, reads, receiving, until
 from tests.kafka.spans import message
 from tests.kafka.test_kafka_exporter import batch_of, make, queued, span_counts
 
 pytestmark = pytest.mark.kafka
 
-LOGIN = {"auth": {"sasl": {"mechanism": "PLAIN", "username": USER, "password": PASSWORD}}}
+LOGIN = {"auth": {"sasl": {"mechanism": "PLAIN", "username": GUEST, "password": PASSWORD}}}
 
 
 @pytest.fixture(autouse=True)
@@ -25,17 +24,9 @@ def _told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "podtrail")
 
 
-@pytest.fixture(scope="module")
-def guarded_kafka(start_kafka: Callable[..., Kafka]) -> Kafka:
-    """A broker whose user may do nothing yet; tests themselves come without a name, and may do all."""
-    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-    rights = {"authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
-    return start_kafka(secured=True, properties=rights)
-
-
 def grant(kafka: Kafka, kind: ResourceType, name: str, *operations: AclOperation) -> None:
     """Let the user do something."""
-    of_user = (ResourcePatternType.LITERAL, f"User:{USER}", "*")
+    of_user = (ResourcePatternType.LITERAL, f"User:{GUEST}", "*")
     rights = [AclBinding(kind, name, *of_user, each, AclPermissionType.ALLOW) for each in operations]
     admin = kafka.admin()
     for future in admin.create_acls(rights).values():
@@ -43,9 +34,9 @@ def grant(kafka: Kafka, kind: ResourceType, name: str, *operations: AclOperation
 
 
 async def test_the_receiver_is_told_which_right_it_lacks_and_reads_once_it_has_it(
-    guarded_kafka: Kafka, caplog: pytest.LogCaptureFixture
+    secured_kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kafka = guarded_kafka
+    kafka = secured_kafka
     topic = kafka.topic()
     kafka.produce(topic, [message("a")])
     checkpoints = kafka.topic(f"checkpoints-{topic}", cleanup_policy="compact")
@@ -69,9 +60,9 @@ async def test_the_receiver_is_told_which_right_it_lacks_and_reads_once_it_has_i
 
 
 async def test_without_the_right_to_copy_an_unreadable_message_its_partition_waits_and_others_go_on(
-    guarded_kafka: Kafka, caplog: pytest.LogCaptureFixture
+    secured_kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kafka = guarded_kafka
+    kafka = secured_kafka
     topic, aside = kafka.topic(partitions=2), kafka.topic()
     kafka.produce(topic, [b"\xff poison", message("behind")], partition=0)
     kafka.produce(topic, [message("other")], partition=1)
@@ -94,9 +85,9 @@ async def test_without_the_right_to_copy_an_unreadable_message_its_partition_wai
 
 @pytest.mark.parametrize("acks", [1, "all"])
 async def test_the_exporter_is_told_which_right_it_lacks_and_delivers_once_it_has_it(
-    guarded_kafka: Kafka, acks: Any, caplog: pytest.LogCaptureFixture
+    secured_kafka: Kafka, acks: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kafka = guarded_kafka
+    kafka = secured_kafka
     topic = kafka.topic()
     config = {"traces": {"topic": topic}, "producer": {"required_acks": acks}, **LOGIN}
     brokers = kafka.addresses(SASL_PLAINTEXT)
