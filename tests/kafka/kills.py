@@ -33,8 +33,6 @@ _SPREAD = 1.0
 _PARTITIONS = 6
 _MOST = 4
 """Gateways at once."""
-_LOAD_SECONDS = 8.0
-"""Of writing behind the last kill."""
 _SETTLING = 300.0
 
 
@@ -54,6 +52,8 @@ class Plan(NamedTuple):
     """Whether gateways have names that stay."""
     pause: float = 4.0
     """Longest time between two things that happen, in seconds."""
+    goes_on: float = 8.0
+    """Seconds of writing behind the last kill."""
 
 
 class Load(threading.Thread):
@@ -152,7 +152,7 @@ def _disturb(kafka: Kafka, gateways: Gateways, plan: Plan) -> int:
                 _disturb_broker(kafka.brokers[rng.randrange(len(kafka.brokers))], plan)
     if not gateways.alive:
         gateways.add()
-    time.sleep(_LOAD_SECONDS)
+    time.sleep(plan.goes_on)
     return left
 
 

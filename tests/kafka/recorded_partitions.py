@@ -66,9 +66,9 @@ class RecordedPartition:
 
     async def pass_time(self, now: int) -> None:
         assert self.marked[-1] == now
-        await asyncio.to_thread(self.passing, now)
-        self.times.append(now)
+        self.times.append(now)  # from now on commits say so
         self.wanted = None
+        await asyncio.to_thread(self.passing, now)
 
     def commit(self) -> Commit:
         return self._commit(self.times[-1] if self.times else 0)

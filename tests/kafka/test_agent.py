@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.free_ports import free_ports
 from tests.kafka.broker import DEADLINE
-from tests.kafka.cluster import Kafka
+from tests.kafka.cluster import Kafka, Record
+from tests.kafka.test_kafka_exporter import span_counts
 
 pytestmark = pytest.mark.kafka
 
@@ -39,36 +39,32 @@ def run(folder: Path, brokers: list[str], **exporter: Any) -> subprocess.Complet
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE)
 
 
-@pytest.mark.parametrize("encoding", ["otlp_proto", "otlp_json"])
-def test_every_span_of_a_node_arrives_and_each_trace_and_pod_in_one_partition(
-    kafka: Kafka, tmp_path: Path, encoding: str
-) -> None:
+def partitions_by_key_and_trace(records: list[Record]) -> dict[bytes | int, set[int]]:
+    """Return where the messages with each key, and the spans of each trace (a number), are."""
+    found: dict[bytes | int, set[int]] = {}
+    for record in records:
+        found.setdefault(record.key or b"", set()).add(record.partition)
+        for trace in span_counts([record]):
+            found.setdefault(trace, set()).add(record.partition)
+    return found
+
+
+def test_every_span_of_a_node_arrives_and_each_trace_and_pod_in_one_partition(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic(partitions=8)
 
     done = run(
         tmp_path,
         kafka.addresses(),
-        traces={"topic": topic, "encoding": encoding},
+        traces={"topic": topic},
         partition_by="pod",
         producer={"required_acks": "all", "compression": "zstd"},
     )
 
     assert done.returncode == 0, done.stderr
     assert f"{SPANS:,}  = {SPANS:,} delivered" in done.stderr
-    found = 0
-    partitions: dict[bytes, set[int]] = {}
-    for record in kafka.consume(topic):
-        value = record.value or b""
-        if encoding == "otlp_proto":
-            request = ExportTraceServiceRequest.FromString(value)
-            ids = [s.trace_id for r in request.resource_spans for o in r.scope_spans for s in o.spans]
-        else:
-            spans = [s for r in json.loads(value)["resourceSpans"] for o in r["scopeSpans"] for s in o["spans"]]
-            ids = [bytes.fromhex(span["traceId"]) for span in spans]
-        found += len(ids)
-        for one in {*ids, record.key or b""}:
-            partitions.setdefault(one, set()).add(record.partition)
-    assert found == SPANS
+    records = kafka.consume(topic)
+    assert span_counts(records).total() == SPANS
+    partitions = partitions_by_key_and_trace(records)
     assert all(len(of_one) == 1 for of_one in partitions.values())
     assert {partition for of_one in partitions.values() for partition in of_one} == set(range(8))
 

@@ -6,41 +6,27 @@ import pytest
 
 from tests.kafka.cluster import Kafka
 from tests.kafka.kills import Plan, run
+from tests.sizes import large
 
 pytestmark = pytest.mark.kafka
 
-
-@pytest.mark.parametrize("exactly_once", [False, True])
-def test_gateways_that_are_killed_join_and_leave_decide_as_one_alone(
-    kafka: Kafka, tmp_path: Path, exactly_once: bool
-) -> None:
-    plan = Plan(kills=3, seed=3, exactly_once=exactly_once, rate=60)
-
-    verdict = run(kafka, plan, tmp_path)
-
-    assert verdict.is_right(exactly_once=plan.exactly_once), str(verdict)
-
-
-def test_gateways_that_are_killed_and_come_back_by_their_names_decide_as_one_alone(
-    kafka: Kafka, tmp_path: Path
-) -> None:
-    plan = Plan(kills=3, seed=6, exactly_once=True, rate=60, named=True)
-
-    verdict = run(kafka, plan, tmp_path)
-
-    assert verdict.is_right(exactly_once=plan.exactly_once), str(verdict)
+SHORT = Plan(kills=2, seed=3, exactly_once=False, rate=60, pause=2.0, goes_on=3.0)
+STALL = 15.0
+"""Seconds without an answer of the broker: longer than a transaction may last, so that it is done again."""
+PLANS = {
+    "join-and-leave": SHORT,
+    "transactions-names-stall": SHORT._replace(seed=5, exactly_once=True, named=True, stall=STALL),
+}
+MORE = {
+    "transactions": Plan(kills=3, seed=3, exactly_once=True, rate=60),
+    "transactions-names": Plan(kills=3, seed=6, exactly_once=True, rate=60, named=True),
+    "transactions-stall": Plan(kills=2, seed=5, exactly_once=True, rate=60, stall=STALL),
+}
 
 
-def test_with_one_of_three_brokers_killed_each_kept_span_is_there_once(kafka_of_three: Kafka, tmp_path: Path) -> None:
-    plan = Plan(kills=2, seed=4, exactly_once=True, rate=60, kill_broker=True)
-
-    verdict = run(kafka_of_three, plan, tmp_path)
-
-    assert verdict.is_right(exactly_once=plan.exactly_once), str(verdict)
-
-
-def test_a_transaction_that_a_broker_does_not_answer_is_done_again(kafka: Kafka, tmp_path: Path) -> None:
-    plan = Plan(kills=2, seed=5, exactly_once=True, rate=60, stall=15.0)
+@pytest.mark.parametrize("name", [*PLANS, *list(MORE)[: large(0, len(MORE))]])
+def test_gateways_that_are_killed_decide_as_one_alone(kafka: Kafka, tmp_path: Path, name: str) -> None:
+    plan = (PLANS | MORE)[name]
 
     verdict = run(kafka, plan, tmp_path)
 

@@ -62,18 +62,6 @@ async def test_a_message_of_100_000_spans_is_read_and_cut_for_the_next_topic(kaf
     assert max(len(record.value or b"") for record in written) <= 1_000_000
 
 
-async def test_empty_messages_and_tombstones_only_move_on(kafka: Kafka, caplog: pytest.LogCaptureFixture) -> None:
-    topic = kafka.topic()
-    kafka.produce(topic, [None, b"", message("a"), b"", None])
-    partitions = RecordedPartitions()
-
-    async with receiving(partitions, **reads(kafka, topic)):
-        await until(lambda: partitions.opened and partitions.opened[0].position == 5, "all of them")
-
-    assert partitions.names == ["a"]
-    assert "can't be read" not in caplog.text
-
-
 async def test_an_unreadable_message_that_the_dead_letter_topic_never_takes_is_told_counted_and_passed_over(
     kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:

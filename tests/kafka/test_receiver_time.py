@@ -26,7 +26,7 @@ async def test_at_the_end_time_goes_on_by_the_clock_less_the_timeout_once_that_i
 
     partitions = RecordedPartitions(prepare)
     async with receiving(partitions, **reads(kafka, topic, idle_timeout="1s")):
-        await until(lambda: partitions.opened and partitions.opened[0].times, "time to pass")
+        await until(lambda: committed, "time to pass")
         now = time.time_ns()
 
     (passed,) = partitions.opened[0].times

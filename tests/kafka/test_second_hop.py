@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.kafka.cluster import Kafka, Record
-from tests.kafka.test_agent import SPANS, run
+from tests.kafka.cluster import Kafka
+from tests.kafka.test_agent import SPANS, partitions_by_key_and_trace, run
+from tests.kafka.test_kafka_exporter import span_counts
 from tests.service.conftest import Process, start
 
 __all__ = ["start"]
@@ -27,18 +27,13 @@ def test_what_was_keyed_by_trace_is_keyed_by_pod_behind_the_second_hop(
     assert run(tmp_path, kafka.addresses(), **topic, producer={"required_acks": "all"}).returncode == 0
 
     start(_second_hop(kafka, by_trace, by_pod))
-    kafka.wait_for(lambda: sum(_spans(kafka.consume(by_pod)).values()) >= SPANS, "all spans by Pod")
+    kafka.wait_for(lambda: span_counts(kafka.consume(by_pod)).total() >= SPANS, "all spans by Pod")
 
     records = kafka.consume(by_pod)
-    spans = _spans(records)
-    assert spans == _spans(kafka.consume(by_trace)), "each span of each trace once"
-    partitions: dict[bytes, set[int]] = {}
-    for record in records:
-        for one in {record.key or b"", *_spans([record])}:
-            partitions.setdefault(one, set()).add(record.partition)
+    assert span_counts(records) == span_counts(kafka.consume(by_trace)), "each span of each trace once"
+    partitions = partitions_by_key_and_trace(records)
     assert all(len(of_one) == 1 for of_one in partitions.values()), "neither a trace nor a Pod is parted"
-    pods = [key for key in partitions if b"/" in key and len(key) != 16]
-    assert b"default/waits" in pods
+    assert b"default/waits" in partitions
 
 
 def _second_hop(kafka: Kafka, by_trace: str, by_pod: str) -> dict[str, object]:
@@ -53,14 +48,3 @@ def _second_hop(kafka: Kafka, by_trace: str, by_pod: str) -> dict[str, object]:
         config[section]["kafka"] |= {"brokers": kafka.addresses(), **settings}  # type: ignore[index]
     config["service"] |= {"telemetry": {"metrics": {"level": "none"}}}  # type: ignore[operator]
     return config
-
-
-def _spans(records: list[Record]) -> dict[bytes, int]:
-    """Return how many spans each trace has."""
-    found: dict[bytes, int] = {}
-    for record in records:
-        for resource in ExportTraceServiceRequest.FromString(record.value or b"").resource_spans:
-            for scope in resource.scope_spans:
-                for span in scope.spans:
-                    found[span.trace_id] = found.get(span.trace_id, 0) + 1
-    return found

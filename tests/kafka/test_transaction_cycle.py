@@ -139,19 +139,6 @@ async def test_a_transaction_ends_with_the_last_of_its_checkpoints(kafka: Kafka)
     assert again.opened[0].restored == b"third!"
 
 
-async def test_transactions_end_at_intervals(kafka: Kafka) -> None:
-    topic, out = kafka.topic(), kafka.topic()
-    partitions = CopiedPartitions(out)
-
-    async with receiving(partitions, **once(kafka, topic)) as running:
-        partitions.begin(running)
-        for name in ("a", "b", "c"):
-            kafka.produce(topic, [message(name)])
-            await until(lambda expected=name: expected in seen(kafka, out), name)  # type: ignore[misc]
-
-    assert seen(kafka, out) == ["a", "b", "c"]
-
-
 async def test_what_is_kept_aside_is_of_the_transaction_too(kafka: Kafka) -> None:
     topic, out, aside = kafka.topic(), kafka.topic(), kafka.topic()
     kafka.produce(topic, [message("a"), b"\xff poison"])
@@ -255,22 +242,6 @@ async def test_a_static_member_fences_its_predecessor_and_copies_what_that_had_n
 
     assert seen(kafka, out) == ["a"]
     assert "has come as group_instance_id one, each needs one of its own" in caplog.text
-
-
-async def test_checkpoints_are_of_the_transaction(kafka: Kafka) -> None:
-    topic, out = kafka.topic(), kafka.topic()
-    kafka.produce(topic, [message("a")])
-    first, second = CopiedPartitions(out), CopiedPartitions(out)
-    async with receiving(first, **once(kafka, topic, autocommit={"interval": "1h"})) as running:
-        first.begin(running)
-        await until(lambda: first.names == ["a"], "the record")
-        first.opened[0].state = b"remembered"
-
-    async with receiving(second, **once(kafka, topic)) as running:
-        second.begin(running)
-        await until(lambda: second.opened, "the partition")
-
-    assert second.opened[0].restored == b"remembered!"
 
 
 async def test_a_checkpoint_that_there_is_no_time_for_at_the_end_does_not_undo_the_transaction(
