@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.attributes import FACTORY, Config
 from pydantic import ValidationError
@@ -25,6 +25,7 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 
 def span(attributes: Mapping[str, Value], name: str = "work", kind: int = 1) -> bytes:
@@ -282,6 +283,7 @@ def test_what_is_not_named_stays(before: dict[str, Value], wanted: dict[str, Val
     assert edited(actions, before) == expected
 
 
+@settings(max_examples=large(10, 100))
 @given(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=5))
 def test_keeps_the_contract_of_processors(keys: list[str]) -> None:
     config = Config.model_validate({"actions": [{"key": "a", "action": "hash"}]})

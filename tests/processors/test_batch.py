@@ -12,6 +12,7 @@ from podtrail.component import Context
 from podtrail.config.types import MILLISECOND
 from podtrail.otlp import Batch, Group, Verdict, encode_span, frame, resource_header, scope_header, split
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 START = 1_790_000_000_000_000_000
 RESOURCE, SCOPE = resource_header({"service.name": "test"}), scope_header("test")
@@ -146,7 +147,7 @@ batches = st.builds(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=large(25, 100))
 @given(
     st.sampled_from([0, 1, 3, 8]),
     st.sampled_from([0, 8, 11]),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.filter import FACTORY, Config
 from podtrail_processors.ottl import SPAN, Condition, EvaluationError, Telemetry
@@ -26,6 +26,7 @@ from podtrail.otlp import (
 )
 from podtrail.testing import replay
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 
@@ -230,6 +231,7 @@ def _holds(text: str, of: Group) -> bool:
         return False
 
 
+@settings(max_examples=large(10, 100))
 @given(st.lists(st.sampled_from(["a", "health"]), min_size=1, max_size=5))
 def test_keeps_the_contract_of_processors(names: list[str]) -> None:
     config = Config.model_validate(spans('name == "health"', error_mode="silent"))

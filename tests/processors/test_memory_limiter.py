@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.memory_limiter import FACTORY, Config, MemoryLimiter, total_memory
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from podtrail.component import Context, Refused
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 MIB = 1 << 20
 START = 1_790_000_000_000_000_000
@@ -221,6 +222,7 @@ def test_memory_is_measured_before_what_was_taken_could_exceed_the_limit() -> No
         made.admit(BATCH, START + 1)
 
 
+@settings(max_examples=large(15, 100))
 @given(st.lists(st.integers(0, 5), max_size=10))
 def test_any_arrivals_keep_the_contract_of_processors(pauses: list[int]) -> None:
     arrivals = [Arrival(START + sum(pauses[:at]) * SECOND, BATCH) for at in range(len(pauses))]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probabilistic_sampler import FACTORY, Config
 from podtrail_processors.probability import (
@@ -30,6 +30,7 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 HIGH, LOW = b"\xff" * 16, b"\x01" * 16
 PRIORITY = "sampling.priority"
@@ -113,6 +114,7 @@ def test_a_share_that_is_none_is_refused(settings: dict[str, Any]) -> None:
         Config.model_validate(settings)
 
 
+@settings(max_examples=large(15, 100))
 @given(st.lists(st.sampled_from([HIGH, LOW]), max_size=5), st.sampled_from(["hash_seed", "equalizing"]))
 def test_keeps_the_contract_of_processors(traces: list[bytes], mode: str) -> None:
     config = Config.model_validate({"mode": mode, "sampling_percentage": 50})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.scheduling_metrics import FACTORY, Config
 from pydantic import ValidationError
@@ -13,6 +13,7 @@ from podtrail.otlp import Batch, Group, frame, split
 from podtrail.testing import replay
 from podtrail.testing.attempts import MS, START, MadeAttempt, No, no_room, nodes
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 METRICS = "podtrail_scheduling_"
 
@@ -193,6 +194,7 @@ def test_bounds_that_do_not_rise_are_refused() -> None:
         Config.model_validate({"queue_wait_buckets": ["1s", "1s"]})
 
 
+@settings(max_examples=large(15, 100))
 @given(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=5), st.integers(0, 2))
 def test_keeps_the_contract_of_processors(numbers: list[int], remembered: int) -> None:
     config = Config(remembered_attempts=remembered)

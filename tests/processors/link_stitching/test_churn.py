@@ -5,8 +5,9 @@ from typing import Literal
 import pytest
 
 from benchmarks.story_churn import Churn
+from tests.sizes import large
 
-PODS = 3_000
+PODS = large(900, 3_000)
 
 
 @pytest.mark.parametrize("mode", ["link", "lifecycle"])

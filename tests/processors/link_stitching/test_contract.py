@@ -27,6 +27,7 @@ from podtrail.otlp import (
 from podtrail.otlp.moving import move_span
 from podtrail.testing.attempts import START, MadeAttempt
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 RESOURCE, SCOPE = resource_header({"service.name": "any"}), scope_header("any")
 IDS = [number.to_bytes(8, "big") for number in range(1, 6)]
@@ -117,13 +118,13 @@ configs = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=large(25, 150))
 @given(configs, arrivals())
 def test_any_arrivals_keep_the_contract_of_processors(config: Config, arriving: Sequence[Arrival]) -> None:
     check_processor(lambda context: LinkStitching(config, context), arriving)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=large(40, 100))
 @given(configs, arrivals())
 def test_memory_stays_within_its_bounds_and_ends_with_its_ttl(config: Config, arriving: Sequence[Arrival]) -> None:
     context = Context(id="link_stitching")
@@ -180,7 +181,7 @@ class Unmoved:
         return group._replace(trace_id=trace, spans=frame(spans))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=large(20, 100))
 @given(configs, arrivals())
 def test_any_arrivals_keep_the_contract_when_they_are_merged(config: Config, arriving: Sequence[Arrival]) -> None:
     check_processor(lambda context: Unmoved(config, context), arriving)

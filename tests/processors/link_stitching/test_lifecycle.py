@@ -16,8 +16,11 @@ from podtrail.reconstruction.pod_observer import PodObserver
 from podtrail.recording import Damage
 from podtrail.recording.reader import read_recording
 from podtrail.testing import ExportedSpan, Run, replay
+from tests.sizes import large
 
 RECORDINGS = Path(__file__).parents[2] / "data/recordings/node"
+RECORDED = ["podtrail", "stock"][: large(1, 2)]
+"""The stock scheduler's has no spans of attempts; test_recorded_story.py joins both."""
 CONFIG = """
 receivers: {{otlp: {{protocols: {{grpc: {{}}}}}}}}
 processors:
@@ -76,7 +79,7 @@ def ids(spans: Spans) -> set[tuple[str, bytes, bytes, bytes]]:
     }
 
 
-@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+@pytest.mark.parametrize("recording", RECORDED)
 def test_every_pod_of_the_story_has_one_root_and_one_tree(recording: str) -> None:
     found = lives(told(recording))
     assert set(found) == set(pods(recording))
@@ -89,7 +92,7 @@ def test_every_pod_of_the_story_has_one_root_and_one_tree(recording: str) -> Non
         assert len({each.span.span_id for each in spans}) == len(spans)
 
 
-@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+@pytest.mark.parametrize("recording", RECORDED)
 def test_a_part_links_to_the_span_that_it_stands_for(recording: str) -> None:
     originals = {
         each.span.trace_id + each.span.span_id: each.span.name
@@ -172,11 +175,10 @@ def test_ids_are_the_same_whoever_tells_and_in_whatever_order_it_came() -> None:
 
 def test_a_restart_in_the_middle_tells_the_same_spans_but_for_a_creation_that_nobody_remembers() -> None:
     came, whole = requests("podtrail"), ids(lives(told("podtrail")))
-    for cut in (len(came) // 2, len(came) * 3 // 4):
-        halves = [ids(lives(replay(KEEP_ALL, half))) for half in (came[:cut], came[cut:])]
-        missing = whole - halves[0] - halves[1]
-        assert halves[0] | halves[1] <= whole
-        assert [name for name, *_ in missing] in ([], ["created"])
+    cut = len(came) * 3 // 4
+    halves = [ids(lives(replay(KEEP_ALL, half))) for half in (came[:cut], came[cut:])]
+    assert halves[0] | halves[1] <= whole
+    assert [name for name, *_ in whole - halves[0] - halves[1]] in ([], ["created"])
 
 
 @cache
@@ -216,7 +218,7 @@ def test_with_a_watch_a_life_goes_from_creation_over_ready_to_deletion() -> None
     assert by_name["created"].links[0].attributes["podtrail.link.evidence"]
 
 
-@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+@pytest.mark.parametrize("recording", RECORDED)
 def test_with_a_watch_those_are_ready_that_were(recording: str) -> None:
     found = lives(told_with_a_watch(recording))
     assert set(found) == set(pods(recording))
@@ -234,9 +236,8 @@ def test_with_a_watch_those_are_ready_that_were(recording: str) -> None:
 
 def test_with_a_watch_ids_are_the_same_in_any_order_that_is_waited_for() -> None:
     came = watched("podtrail")
-    whole = ids(lives(replay(PATIENT, came)))
-    assert whole == ids(lives(told_with_a_watch("podtrail")))
-    for seed in range(3):
+    whole = ids(lives(told_with_a_watch("podtrail")))
+    for seed in range(large(1, 3)):
         shuffled = [request for _, request in came]
         random.Random(seed).shuffle(shuffled)
         anyhow = [(arrival, request) for (arrival, _), request in zip(came, shuffled, strict=True)]

@@ -24,6 +24,7 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.testing.attempts import START, MadeAttempt
+from tests.sizes import large
 
 UID = "1f3c0a52-0000-4000-8000-000000000001"
 KUBELET = resource_header({"service.name": "kubelet", "host.name": "node-1"})
@@ -152,10 +153,10 @@ def test_names_that_no_kubelet_writes_tell_no_pod(forged: str) -> None:
     assert told.count("lifecycle_remembered", pipeline="", what="call") == 1
 
 
-def test_a_million_pods_churn_takes_bounded_room_and_each_is_told() -> None:
+def test_many_pods_churn_takes_bounded_room_and_each_is_told() -> None:
     settings = LifecycleSettings(max_pods=100, timeout=10 * MINUTE)
     told = Told(Config(mode="lifecycle", lifecycle=settings, max_pods=100, max_traces=100))
-    churned = 2000
+    churned = large(600, 2000)
     for number in range(churned):
         at = START + number * SECOND
         told.at(at, sync(at, uid=f"{number:08x}-0000-4000-8000-000000000000", error=BACK_OFF))

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from podtrail_scheduler import TracedSimulation, Workload
 
 from podtrail.config.types import SECOND
 from podtrail.testing import Run, replay
 
-WORKLOAD = {"seed": 11, "length": "20m", "arrival_rate": 0.8}
+WORKLOAD = {"seed": 11, "length": "12m", "arrival_rate": 0.8}
 JITTER = 4 * SECOND
 CONFIG = """
 receivers: {otlp: {protocols: {grpc: {}}}}
@@ -58,8 +57,8 @@ def truth() -> dict[str, Counted]:
     }
 
 
-def shuffled(arrivals: Arrivals, seed: int, *, strip: bool) -> Arrivals:
-    """Return the spans one by one with delays of their own, if asked without the scheduler's own count."""
+def shuffled(arrivals: Arrivals, seed: int) -> Arrivals:
+    """Return the spans one by one with delays of their own, without the scheduler's own count."""
     rng = random.Random(seed)
     out = []
     for now, raw in arrivals:
@@ -69,7 +68,7 @@ def shuffled(arrivals: Arrivals, seed: int, *, strip: bool) -> Arrivals:
                 for span in scope_spans.spans:
                     single = ExportTraceServiceRequest()
                     resource = single.resource_spans.add(resource=resource_spans.resource)
-                    kept = [pair for pair in span.attributes if not (strip and pair.key == "scheduler.attempts")]
+                    kept = [pair for pair in span.attributes if pair.key != "scheduler.attempts"]
                     copy = resource.scope_spans.add(scope=scope_spans.scope).spans.add()
                     copy.CopyFrom(span)
                     del copy.attributes[:]
@@ -93,20 +92,19 @@ def check(run: Run, at_least: int) -> None:
 
 
 def test_the_recording_is_worth_the_test() -> None:
-    assert len(truth()) > 500
+    assert len(truth()) > 300
     assert max(attempt.number for attempt in truth().values()) > 10
     assert len(set(truth().values())) == len(truth())
 
 
-@pytest.mark.parametrize("strip", [False, True])
-def test_with_95_percent_sampled_out_and_arrivals_shuffled_the_numbers_are_the_schedulers(*, strip: bool) -> None:
-    run = replay(CONFIG.replace("SHARE", "5"), shuffled(recording(), 5, strip=strip))
-    check(run, at_least=20)
+def test_with_95_percent_sampled_out_and_arrivals_shuffled_the_numbers_are_the_schedulers() -> None:
+    run = replay(CONFIG.replace("SHARE", "5"), shuffled(recording(), 5))
+    check(run, at_least=10)
 
 
 def test_with_half_sampled_out_each_kept_neighbour_is_told_of_the_next() -> None:
-    run = replay(CONFIG.replace("SHARE", "50"), shuffled(recording(), 6, strip=True))
-    check(run, at_least=200)
+    run = replay(CONFIG.replace("SHARE", "50"), shuffled(recording(), 6))
+    check(run, at_least=100)
     spans = [exported.span for exported in run.exported["debug"]]
     told = {
         ((span.parent_span_id if span.name == "podtrail.amendment" else span.span_id).hex(), link.span_id.hex())

@@ -13,6 +13,7 @@ from podtrail.component import Context
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision, SpanView, Value, Verdict, read_attempt, split
 from podtrail.testing.attempts import START, MadeAttempt
+from tests.sizes import large
 
 WAIT = 5 * SECOND
 NUMBER = "podtrail.attempt.number"
@@ -99,7 +100,7 @@ def test_numbers_and_links_equal_what_the_scheduler_counted(keep: float, *, decl
     assert back_links(spans) == followed
 
 
-@settings(deadline=None)
+@settings(max_examples=large(25, 100))
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_any_order_within_the_reorder_window_gives_the_same_story(rng: random.Random, declare: bool) -> None:
     attempts = story(pods=3, attempts=6, rng=rng, declare=declare)

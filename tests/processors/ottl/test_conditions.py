@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from podtrail_processors.ottl import SPAN, Condition, EvaluationError
 
+from tests.sizes import large
+
 Ask = Callable[..., bool]
 
 
@@ -162,7 +164,7 @@ def test_a_span_with_a_parent_is_no_root(holds: Ask) -> None:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=large(100, 300))
 def test_a_look_at_the_bytes_never_misses_a_span(
     data: st.DataObject, texts: Sequence[str], asked: Callable[..., Any]
 ) -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from podtrail_processors.ottl import SPAN, Condition, EvaluationError
 from podtrail_processors.ottl.functions import FUNCTIONS
 
+from tests.sizes import large
+
 Ask = Callable[..., bool]
 
 
@@ -132,7 +134,7 @@ def test_deeply_nested_json_has_no_answer(asked: Callable[..., Any], depth: int)
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=large(8, 100))
 def test_on_any_values_a_function_gives_a_value_or_an_error(
     name: str, data: st.DataObject, asked: Callable[..., Any]
 ) -> None:

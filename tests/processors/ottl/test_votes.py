@@ -26,6 +26,7 @@ from podtrail.otlp import (
     span_reader,
 )
 from podtrail.otlp.surroundings import read_event
+from tests.sizes import large
 
 NOW = 1_790_000_000_000_000_000
 SECOND = 1_000_000_000
@@ -157,7 +158,7 @@ def voted(policy: Evaluator, readers: Readers, gates: Gates, trace: Trace) -> st
 
 
 @given(data=st.data(), mode=st.sampled_from(["silent", "propagate"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=large(80, 200))
 def test_a_condition_votes_as_if_asked_about_every_span(data: st.DataObject, mode: Mode) -> None:
     of_spans = data.draw(st.lists(conditions(ON_SPANS, ["IsRootSpan()"]), min_size=1, max_size=2))
     of_events = data.draw(st.lists(conditions(ON_EVENTS, []), max_size=1))
@@ -213,7 +214,7 @@ SETTINGS: Sequence[tuple[str, dict[str, object], Meets, Meets]] = [
 @pytest.mark.parametrize("inverted", [False, True])
 @pytest.mark.parametrize(("kind", "block", "on_span", "on_resource"), SETTINGS)
 @given(several=st.lists(traces(), min_size=1, max_size=4))
-@settings(deadline=None)
+@settings(max_examples=large(25, 100))
 def test_an_attribute_is_looked_up_on_every_span(
     kind: str, block: dict[str, object], on_span: Meets, on_resource: Meets, inverted: bool, several: Sequence[Trace]
 ) -> None:

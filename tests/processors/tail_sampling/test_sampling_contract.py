@@ -15,6 +15,7 @@ from podtrail.component import Context
 from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Batch, Decision, Group, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor, check_take_over_keeps_what_is_held
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -89,13 +90,13 @@ def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
     return lambda context: FACTORY.create(config, context)
 
 
-@limits(deadline=None)
+@limits(max_examples=large(25, 100))
 @given(arrivals(), settings)
 def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
     check_processor(_create(about), arriving)
 
 
-@limits(deadline=None)
+@limits(max_examples=large(20, 100))
 @given(arrivals(), settings)
 def test_keeps_the_contract_where_traces_are_weighed_against_each_other(
     arriving: list[Arrival], about: dict[str, Any]
@@ -106,7 +107,7 @@ def test_keeps_the_contract_where_traces_are_weighed_against_each_other(
     check_processor(lambda context: create(replace(context, gates=frozenset({USE_TRACE_STATE}))), arriving)
 
 
-@limits(deadline=None)
+@limits(max_examples=large(20, 100))
 @given(arrivals(), settings, st.permutations([1, 2, 5]))
 def test_a_reload_may_change_the_number_of_shards(
     arriving: list[Arrival], about: dict[str, Any], shards: list[int]
@@ -117,7 +118,7 @@ def test_a_reload_may_change_the_number_of_shards(
     check_take_over_keeps_what_is_held(lambda context: next(creators)(context), arriving)
 
 
-@limits(deadline=None)
+@limits(max_examples=large(40, 100))
 @given(arrivals(), settings)
 def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: dict[str, Any]) -> None:
     room = {"num_traces": 50, "decision_cache": {"sampled_cache_size": 50, "non_sampled_cache_size": 50}}
@@ -138,7 +139,7 @@ def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: di
     assert decisions.keys() == {group.trace_id for _, batch in arriving for group in batch.groups}
 
 
-@limits(deadline=None)
+@limits(max_examples=large(30, 100))
 @given(arrivals(), settings, st.lists(st.integers(0, 8), min_size=10, max_size=10))
 def test_nothing_that_is_held_arrived_before_it_says(
     arriving: list[Arrival], about: dict[str, Any], lags: list[int]

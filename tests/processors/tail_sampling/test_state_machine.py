@@ -11,6 +11,7 @@ from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, Group, Status, Value, Verdict, encode_span, frame, resource_header, scope_header
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -152,7 +153,7 @@ _plans = st.lists(st.tuples(st.sampled_from([0, 1, 7, 20, 40]), _spans), max_siz
 
 
 @given(_plans, _ours, _remembering, st.sampled_from([_one_by_one, _other_traces_first]), st.integers(0, 3))
-@settings(deadline=None)
+@settings(max_examples=large(50, 100))
 def test_the_same_is_told_however_arrivals_are_cut_ordered_and_looked_at(
     plan: Plan, ours: dict[str, Any], remembering: dict[str, Any], arrange: Any, looks: int
 ) -> None:
@@ -162,7 +163,7 @@ def test_the_same_is_told_however_arrivals_are_cut_ordered_and_looked_at(
 
 
 @given(_plans, _ours, _remembering)
-@settings(deadline=None)
+@settings(max_examples=large(40, 100))
 def test_a_batch_that_comes_twice_changes_no_decision(
     plan: Plan, ours: dict[str, Any], remembering: dict[str, Any]
 ) -> None:
@@ -295,4 +296,4 @@ class Sampling(RuleBasedStateMachine):
 
 
 TestSampling = Sampling.TestCase
-TestSampling.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
+TestSampling.settings = settings(max_examples=large(25, 100), stateful_step_count=30)

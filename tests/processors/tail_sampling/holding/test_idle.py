@@ -11,6 +11,7 @@ from podtrail_processors.tail_sampling import FACTORY
 from podtrail.component import Context
 from podtrail.otlp import Batch, Group, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 Make = Callable[..., Any]
 SECOND = 1_000_000_000
@@ -101,7 +102,7 @@ def _group(number: int, serial: int) -> Group:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 4)), max_size=25))
-@settings(deadline=None)
+@settings(max_examples=large(15, 100))
 def test_idle_deadlines_keep_the_law_of_deadlines(steps: list[tuple[int, int]]) -> None:
     now, arriving = 1_790_000_000 * SECOND, []
     for serial, (tenths, number) in enumerate(steps, 1):

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podtrail.otlp import Status, Value
+from tests.sizes import large
 
 Make = Callable[..., Any]
 
@@ -60,7 +61,7 @@ def votes_of(
 
 @pytest.mark.parametrize("first_match", [False, True])
 @given(chosen=st.lists(st.sampled_from(POLICIES), min_size=1, max_size=6), traces=TRACES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=large(25, 100))
 def test_each_policy_votes_as_it_does_alone(
     sampler: Make, span: Make, first_match: bool, chosen: Sequence[Mapping[str, object]], traces: Any
 ) -> None:

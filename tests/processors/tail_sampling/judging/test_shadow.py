@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import PolicyVote, Status
 from podtrail.otlp.decisions import decision_line
+from tests.sizes import large
 
 MS = 1_000_000
 START = 1_790_000_000_000_000_000
@@ -61,7 +62,7 @@ spans = st.lists(
 gates = st.sampled_from([(), ("processor.tailsamplingprocessor.recordpolicy",)])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=large(40, 100))
 @given(active=lists, tried=tried_lists, alternative=lists, sent=spans, first=st.booleans(), gates=gates, at=st.data())
 def test_shadows_change_no_decision_and_nothing_that_leaves(
     sampler: Make,

@@ -11,6 +11,7 @@ from podtrail_processors.tail_sampling import FACTORY
 from podtrail.component import Context, Ledger
 from podtrail.otlp import Batch, Group, Link, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -125,13 +126,13 @@ def run(about: Mapping[str, object], arriving: Sequence[Arrival], ledger: Ledger
     return out
 
 
-@examples(deadline=None, max_examples=50)
+@examples(max_examples=large(15, 100))
 @given(arrivals(), settings)
 def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
     check_processor(_create(about), arriving)
 
 
-@examples(deadline=None, max_examples=50)
+@examples(max_examples=large(25, 100))
 @given(arrivals(), settings)
 def test_each_trace_has_one_verdict_and_only_the_kept_leave(arriving: list[Arrival], about: dict[str, Any]) -> None:
     plain = {"rescue_late_errors": False, "dry_run": False, "num_traces": 50, "decision_cache": CACHES}
@@ -144,7 +145,7 @@ def test_each_trace_has_one_verdict_and_only_the_kept_leave(arriving: list[Arriv
     assert decisions.keys() == {group.trace_id for _, batch in arriving for group in batch.groups}
 
 
-@examples(deadline=None, max_examples=50)
+@examples(max_examples=large(25, 100))
 @given(arrivals(), settings)
 def test_links_keep_no_more_than_the_quota_for_each_trace_that_a_policy_kept(
     arriving: list[Arrival], about: dict[str, Any]
@@ -154,7 +155,7 @@ def test_links_keep_no_more_than_the_quota_for_each_trace_that_a_policy_kept(
     assert policies.count("linked_traces") <= founders * about["linked_traces"]["max_linked_traces"]
 
 
-@examples(deadline=None, max_examples=50)
+@examples(max_examples=large(25, 100))
 @given(arrivals(), settings)
 def test_what_rests_stays_within_its_bytes(arriving: list[Arrival], about: dict[str, Any]) -> None:
     context = Context(id="tail_sampling")
@@ -169,7 +170,7 @@ def test_what_rests_stays_within_its_bytes(arriving: list[Arrival], about: dict[
         assert shown[prefix + "remembered"][""] <= about["linked_traces"]["max_remembered"]
 
 
-@examples(deadline=None, max_examples=50)
+@examples(max_examples=large(40, 100))
 @given(st.data(), st.sampled_from([1, 2, 4]), st.booleans())
 def test_in_any_order_within_the_grace_period_the_same_is_kept(
     data: st.DataObject, max_hops: int, whole_pods: bool

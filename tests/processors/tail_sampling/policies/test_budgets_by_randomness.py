@@ -12,6 +12,7 @@ from podtrail_processors.tail_sampling import FACTORY
 from podtrail.component import Context
 from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Batch, Group, SpanView, encode_span, frame, resource_header, scope_header, split
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -78,6 +79,7 @@ def test_without_a_budget_to_be_weighed_nothing_waits_for_a_tick(policies: list[
 traces = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=12)
 
 
+@limits(max_examples=large(40, 100))
 @given(traces, st.integers(1, 12))
 def test_who_is_refused_has_no_higher_randomness_than_who_is_kept(of_: list[tuple[int, int]], burst: int) -> None:
     sampler = made(budget(burst))
@@ -97,7 +99,7 @@ def test_who_is_refused_has_no_higher_randomness_than_who_is_kept(of_: list[tupl
         assert sum(spans for randomness, spans in fitting if randomness >= max(below)) > burst
 
 
-@limits(deadline=None)
+@limits(max_examples=large(40, 100))
 @given(traces, st.integers(1, 12), st.integers(1, 40), st.integers(1, 12))
 def test_slices_and_a_shutdown_between_them_change_nothing(
     of_: list[tuple[int, int]], burst: int, limit: int, slices: int

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from podtrail.otlp import Status
+from tests.sizes import large
 
 Make = Callable[..., Any]
 MS = 1_000_000
@@ -70,7 +71,7 @@ _SPANS = st.fixed_dictionaries(
 
 
 @given(st.lists(_CONDITIONS, min_size=1, max_size=3), st.lists(_SPANS, min_size=1, max_size=4))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=large(50, 100))
 def test_a_trace_is_kept_when_one_of_its_spans_alone_would_be(
     sampler: Make, span: Make, policy: Make, conditions: list[str], spans: list[dict[str, Any]]
 ) -> None:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling.policies.new_reason import general
 
 from podtrail.otlp import Event, Group, Value, encode_span, frame
 from podtrail.testing.attempts import MS, START, MadeAttempt, No, no_room, nodes
+from tests.sizes import large
 
 SECOND = 1_000 * MS
 HOUR = 3_600 * SECOND
@@ -183,6 +184,7 @@ def test_the_oldest_kind_is_forgotten_when_there_are_too_many_and_that_is_counte
     assert seen.counted("policy_forgotten") == {"policy=p,reason=full": 2}
 
 
+@settings(max_examples=large(40, 100))
 @given(st.text(max_size=600), st.lists(st.text(max_size=20), max_size=3))
 def test_a_reason_in_general_has_no_digits_and_is_its_own_generalisation(reason: str, own: list[str]) -> None:
     once = general(reason, own)

@@ -10,7 +10,7 @@ from podtrail_scheduler import TracedSimulation, Workload
 from podtrail.otlp import Attempt, attempts_in, read_rejections, read_request, split
 from podtrail.testing import Run, replay
 
-WORKLOAD = {"seed": 11, "length": "20m", "arrival_rate": 0.8}
+WORKLOAD = {"seed": 11, "length": "12m", "arrival_rate": 0.8}
 CONFIG = """
 receivers: {otlp: {protocols: {grpc: {}}}}
 processors: {tail_sampling: {decision_wait: 10s, policies: [POLICIES]}}
@@ -50,7 +50,7 @@ def kept(type: str, settings: str) -> set[str]:
 
 
 def test_attempts_and_recovered_count_as_the_scheduler_does() -> None:
-    assert len(attempts()) > 1_000
+    assert len(attempts()) > 500
     often = {trace for trace, attempt in attempts().items() if attempt.declared >= 4}
     late = {trace for trace, attempt in attempts().items() if attempt.declared > 1 and attempt.result == "Success"}
     assert often

@@ -15,6 +15,7 @@ from podtrail_processors.tail_sampling.voting.allotment import SampledAmounts, a
 from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Throughput
 
 from podtrail.otlp import SpanView, Status, split
+from tests.sizes import large
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -84,11 +85,11 @@ def test_a_start_at_a_hundred_times_the_target_is_no_burst(throughput: Throughpu
     assert achieved(seen, 1, 5) == pytest.approx(1, abs=0.2)
 
 
-@pytest.mark.parametrize("at", [20, 24.5, 29.9])
+@pytest.mark.parametrize("at", [20, 29.9])
 def test_after_a_jump_of_ten_times_the_target_holds_again_within_seconds(throughput: Throughput, at: float) -> None:
-    seen = run(throughput, traffic(lambda now: 200 if now < at else 2000, 60, ONE))
+    seen = run(throughput, traffic(lambda now: 200 if now < at else 2000, 50, ONE))
     assert achieved(seen, 20, 40) < 1.6
-    assert achieved(seen, 33, 60) == pytest.approx(1, abs=0.1)
+    assert achieved(seen, 33, 50) == pytest.approx(1, abs=0.1)
 
 
 def test_after_a_fall_to_a_tenth_probabilities_rise_step_by_step(throughput: Throughput) -> None:
@@ -104,7 +105,7 @@ def test_after_silence_the_first_burst_is_bounded(throughput: Throughput) -> Non
 
 
 def test_rare_keys_are_kept_whole_and_frequent_ones_thinned(throughput: Throughput) -> None:
-    seen = run(throughput, traffic(lambda _: 1000, 120, {"Success": 0.97, "Unschedulable": 0.029, "Error": 0.001}))
+    seen = run(throughput, traffic(lambda _: 1000, 60, {"Success": 0.97, "Unschedulable": 0.029, "Error": 0.001}))
     share = {
         key: sum(trace.kept for trace in seen if trace.key == key) / sum(trace.key == key for trace in seen)
         for key in ("Success", "Unschedulable", "Error")
@@ -132,7 +133,7 @@ def test_kept_traces_by_their_inverse_probability_add_up_to_all_there_were(
     st.lists(st.tuples(st.integers(0, 5 * SECOND), st.integers(0, 9), st.integers(1, 500)), max_size=300),
     st.floats(0.1, 1000),
 )
-@settings(max_examples=50)
+@settings(max_examples=large(25, 100))
 def test_the_same_traces_at_the_same_times_get_the_same_thresholds(
     steps: list[tuple[int, int, int]], budget: float
 ) -> None:
@@ -172,11 +173,11 @@ def test_a_flood_of_keys_that_never_come_again_is_kept_to_the_target(traces_a_ke
 
 def test_what_was_sampled_before_is_thinned_only_as_far_as_it_was_not() -> None:
     throughput, kept = Throughput(BUDGET, 10 * SECOND, most_keys=10), 0
-    for now, _, randomness in traffic(lambda _: 10_000, 60, ONE):
+    for now, _, randomness in traffic(lambda _: 10_000, 20, ONE):
         if randomness >= NEVER * 0.9:
             flow = throughput.admit("all", "all", 1, 0.1, now)
             kept += flow.threshold <= randomness
-    assert kept / 60 / BUDGET == pytest.approx(1, abs=0.1)
+    assert kept / 20 / BUDGET == pytest.approx(1, abs=0.15)
 
 
 def test_one_trace_that_claims_to_stand_for_very_many_does_not_starve_the_others(throughput: Throughput) -> None:
@@ -378,10 +379,10 @@ def test_the_least_and_the_highest_target_can_be_met(
     sampler: Make, span: Make, policy: Make, target: float, shards: int
 ) -> None:
     made = sampler(policy("target_rate", bytes_per_second=target, minimum_percentage=0), num_shards=shards)
-    for second in range(20):
-        made.send(second, *(span(second << 80 | number << 64) for number in range(1, 50)))
+    for second in range(8):
+        made.send(second, *(span(second << 80 | number << 64) for number in range(1, 20)))
     made.stop(100)
-    assert len(made.verdicts) == 20 * 49
+    assert len(made.verdicts) == 8 * 19
 
 
 @pytest.mark.parametrize("cache", [0, 10])
