@@ -1,7 +1,5 @@
 """A policy in Python is found beside its configuration file, by every command that reads one."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,10 +7,9 @@ import pytest
 
 from podtrail.config import Document
 from podtrail.pipeline.settings import read_settings
+from tests.forked_run import forked_run
 
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp.jsonl"
-PATIENCE = 60.0
 CONFIG = f"""\
 receivers: {{otlpjsonfile: {{include: ["{RECORDING}"], start_at: beginning}}}}
 exporters: {{debug: }}
@@ -51,16 +48,7 @@ def _folder(tmp_path: Path) -> Path:
     ids=lambda arguments: arguments[0],
 )
 def test_a_module_beside_the_configuration_is_found(folder: Path, arguments: tuple[str, ...]) -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [PODTRAIL, *arguments],
-        cwd=folder.parent,
-        env=environment,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    done = forked_run(*arguments, folder=folder.parent)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -68,9 +56,7 @@ def test_a_configuration_in_the_test_file_itself_has_its_modules_beside_that(fol
     policies = '[{name: theirs, type: python, python: {policy: "lies_beside:wanted"}}]'
     config = f"{{processors: {{tail_sampling: {{policies: {policies}}}}}}}"
     (folder / "theirs_test.yaml").write_text(TESTS.replace("theirs.yaml", config))
-    done = subprocess.run(
-        [PODTRAIL, "test", "policies"], cwd=folder.parent, check=False, capture_output=True, text=True, timeout=PATIENCE
-    )
+    done = forked_run("test", "policies", folder=folder.parent)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

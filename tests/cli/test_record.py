@@ -3,8 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,11 +17,11 @@ from podtrail.cli import main
 from podtrail.otlp import write_request
 from podtrail.recording import Record, RecordingWriter, read_recording
 from tests.free_ports import free_ports
+from tests.service.conftest import PODTRAIL, Process
 
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp"
-PATIENCE = 60.0
+PATIENCE = 600.0
 ZIPKIN = [{"traceId": "a", "id": "1", "timestamp": 1_700_000_000_000_000, "duration": 5, "name": "n"}]
 
 
@@ -51,25 +49,21 @@ def send(port: int, raw: bytes) -> None:
         call(raw, timeout=PATIENCE, wait_for_ready=True)
 
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Process]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Return a function that starts `podtrail record`."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Process] = []
 
-    def record(*arguments: object) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [PODTRAIL, "record", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        running.append(process)
-        return process
+    def record(*arguments: object) -> Process:
+        running.append(Process([str(PODTRAIL)], ["record", *map(str, arguments)], Path.cwd(), {}))
+        return running[-1]
 
     yield record
     for process in running:
-        process.kill()
-        process.communicate()
+        process.close()
 
 
 @pytest.fixture
@@ -89,10 +83,9 @@ def test_what_comes_over_grpc_and_http_is_in_the_file_when_ctrl_c_ends_it(
         f"http://127.0.0.1:{http_port}/v1/traces", request(3), {"Content-Type": "application/x-protobuf"}
     )
     with urllib.request.urlopen(post, timeout=PATIENCE):
-        process.send_signal(signal.SIGINT)
-    out, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, log
-    assert f"{to}: 2 requests, 5 spans in " in out
+        process.tell(signal.SIGINT)
+    assert process.end() == 0, process.log
+    assert f"{to}: 2 requests, 5 spans in " in process.out
     first, second = read(to)
     assert [write_request(record.intake.groups) for record in (first, second)] == [request(2), request(3)]
     assert 0 < first.arrival < second.arrival
@@ -103,29 +96,26 @@ def test_a_limit_ends_it_with_the_request_that_reaches_it(start: Start, ports: l
     process = start("--from", f"grpc://127.0.0.1:{ports[0]}", "--to", tmp_path / "r.jsonl", "--limit", 4)
     send(ports[0], request(3))
     send(ports[0], request(3))
-    out, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, log
-    assert "2 requests, 6 spans" in out
-    assert "6 spans of --limit 4 came: stopping" in log
-    assert "SIGTERM" not in log
+    assert process.end() == 0, process.log
+    assert "2 requests, 6 spans" in process.out
+    assert "6 spans of --limit 4 came: stopping" in process.log
+    assert "SIGTERM" not in process.log
 
 
 def test_a_size_ends_it(start: Start, ports: list[int], tmp_path: Path) -> None:
     process = start("--from", f"127.0.0.1:{ports[0]}", "--to", tmp_path / "r.otlp", "--max-size", "10KiB")
     send(ports[0], request(size=20_000))
-    _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, log
+    assert process.end() == 0, process.log
     assert (tmp_path / "r.otlp").stat().st_size > 10_000
-    assert "of --max-size 10.0 KiB: stopping" in log
+    assert "of --max-size 10.0 KiB: stopping" in process.log
 
 
 def test_time_ends_it_and_a_recording_of_nothing_is_a_failure(start: Start, ports: list[int], tmp_path: Path) -> None:
     process = start("--from", f"127.0.0.1:{ports[0]}", "--to", tmp_path / "r.otlp", "--for", "10ms")
-    _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
-    assert log.endswith("podtrail: nothing came\n")
-    assert "--for 10ms is over: stopping" in log
-    assert "SIGTERM" not in log
+    assert process.end() == 1
+    assert process.log.endswith("podtrail: nothing came")
+    assert "--for 10ms is over: stopping" in process.log
+    assert "SIGTERM" not in process.log
 
 
 def test_a_recording_is_continued_when_that_is_asked_for(start: Start, ports: list[int], tmp_path: Path) -> None:
@@ -136,7 +126,7 @@ def test_a_recording_is_continued_when_that_is_asked_for(start: Start, ports: li
     to.write_bytes(half + half[:100])
     process = start("--from", f"127.0.0.1:{ports[0]}", "--to", to, "--append", "--limit", 1)
     send(ports[0], request())
-    assert process.wait(PATIENCE) == 0
+    assert process.end() == 0
     assert len(read(to)) == 2
 
 
@@ -144,10 +134,9 @@ def test_a_port_in_use_is_named(start: Start, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         process = start("--from", f"127.0.0.1:{port}", "--to", tmp_path / "r.otlp")
-        _, log = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
-    assert f"127.0.0.1:{port}: Address already in use; take a free port: --from grpc://127.0.0.1:0" in log
-    assert "Traceback" not in log
+        assert process.end() == 1
+    assert f"127.0.0.1:{port}: Address already in use; take a free port: --from grpc://127.0.0.1:0" in process.log
+    assert "Traceback" not in process.log
 
 
 def record(*arguments: object) -> Result:

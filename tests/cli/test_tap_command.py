@@ -3,9 +3,8 @@
 import json
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -14,8 +13,8 @@ from click.testing import CliRunner
 
 from podtrail.cli import main
 from tests.running_page import running_page
+from tests.service.conftest import PODTRAIL, Process
 
-PATIENCE = 600.0
 VIEWER = """
 import asyncio, sys
 from podtrail_extensions.viewer import FACTORY
@@ -55,31 +54,41 @@ def page() -> Iterator[Page]:
         yield Page(running.address, running.told)
 
 
-def tapping(page: Page, *arguments: str) -> subprocess.Popen[str]:
-    """Return a tap that listens."""
-    command = [sys.executable, "-m", "podtrail", "tap", "--endpoint", page.address, *arguments]
-    tap = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert tap.stderr
-    assert tap.stderr.readline().startswith("podtrail: listening for ")
-    return tap
+Tap = Callable[..., Process]
 
 
-def test_decisions_are_lines_or_what_other_commands_read_and_the_limit_ends_it(page: Page, tmp_path: Path) -> None:
-    lines = tapping(page, "--limit", "2")
-    spans = tapping(page, "--spans", "--pod", "web-0", "-o", "json", "--limit", "5")
-    decisions = tapping(page, "-o", "json", "--limit", "1")
+@pytest.fixture
+def tapping(page: Page, tmp_path: Path) -> Iterator[Tap]:
+    """Return a function that starts a tap, and waits until it listens."""
+    with ExitStack() as stack:
+
+        def tap(*arguments: str) -> Process:
+            process = Process([str(PODTRAIL)], ["tap", "--endpoint", page.address, *arguments], tmp_path, {})
+            stack.callback(process.close)
+            process.line("^podtrail: listening for ")
+            return process
+
+        yield tap
+
+
+def test_decisions_are_lines_or_what_other_commands_read_and_the_limit_ends_it(
+    page: Page, tapping: Tap, tmp_path: Path
+) -> None:
+    lines = tapping("--limit", "2")
+    spans = tapping("--spans", "--pod", "web-0", "-o", "json", "--limit", "5")
+    decisions = tapping("-o", "json", "--limit", "1")
     page.feed()
-    out, _ = lines.communicate(timeout=PATIENCE)
-    assert lines.returncode == 0
-    kept, dropped = (re.split(" {2,}", line) for line in out.splitlines())
+    assert lines.end() == 0
+    kept, dropped = (re.split(" {2,}", line) for line in lines.out.splitlines())
     assert kept[1:-2] == ["kept", "failed", "default/web-0", "Unschedulable", "6 spans"]
     assert kept[-2] == "scheduler.result=Unschedulable"
     assert dropped[1] == "not kept"
-    assert "\x1b" not in out
+    assert "\x1b" not in lines.out
     written = []
     for tap, name in ((spans, "spans.jsonl"), (decisions, "decisions.jsonl")):
+        tap.end()
         written.append(tmp_path / name)
-        written[-1].write_text(tap.communicate(timeout=PATIENCE)[0], encoding="utf-8")
+        written[-1].write_text(tap.out, encoding="utf-8")
     assert json.loads(written[1].read_text())["podName"] == "web-0"
     done = CliRunner().invoke(main, ["why", "pod", "web-0", "--from", *map(str, written)])
     assert done.exit_code == 0
@@ -87,18 +96,15 @@ def test_decisions_are_lines_or_what_other_commands_read_and_the_limit_ends_it(p
     assert "kept by failed: scheduler.result=Unschedulable" in done.stdout
 
 
-def test_that_nothing_matched_yet_and_a_policy_that_nobody_has_is_said(page: Page) -> None:
-    first = tapping(page, "--limit", "1")
+def test_that_nothing_matched_yet_and_a_policy_that_nobody_has_is_said(page: Page, tapping: Tap) -> None:
+    first = tapping("--limit", "1")
     page.feed()
-    first.communicate(timeout=PATIENCE)
-    tap = tapping(page, "--policy", "faild")
-    assert tap.stderr
-    assert tap.stderr.readline() == "podtrail: no policy faild has voted lately; there is failed\n"
-    silent = r"podtrail: nothing came by yet: the last came [\d.]+ (ms|s|m|m \d+s) ago, at \d\d:\d\d:\d\d UTC\n"
-    assert re.fullmatch(silent, tap.stderr.readline())
-    tap.send_signal(signal.SIGINT)
-    assert tap.wait(PATIENCE) == 130
-    tap.communicate()
+    first.end()
+    tap = tapping("--policy", "faild")
+    tap.line("^podtrail: no policy faild has voted lately; there is failed$")
+    tap.line(r"^podtrail: nothing came by yet: the last came [\d.]+ (ms|s|m|m \d+s) ago, at \d\d:\d\d:\d\d UTC$")
+    tap.tell(signal.SIGINT)
+    assert tap.end() == 130
 
 
 def test_a_duration_ends_it(page: Page) -> None:

@@ -21,7 +21,7 @@ from podtrail.cli import main
 from podtrail.cli.top_screen import Look, draw
 from tests.running_page import running_page
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 HOSTILE = "x\x1b]8;;http://x\x07\u202e\n[red]"
 TOLD: dict[str, Any] = {
     "nowUnixNano": "1790000000000000000",
@@ -221,8 +221,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
-@pytest.mark.parametrize("ending", ["q", "\x03"])
-def test_keys_sort_filter_pause_help_and_end(page: str, ending: str) -> None:
+def test_keys_sort_filter_pause_help_and_end(page: str) -> None:
     terminal = Terminal(sys.executable, "-m", "podtrail", "top", "--endpoint", page, "--interval", "100ms")
     assert "\x1b[?1049h" in terminal.until("sorted by longest")
     terminal.press("s")
@@ -237,7 +236,7 @@ def test_keys_sort_filter_pause_help_and_end(page: str, ending: str) -> None:
     terminal.until("Esc clears it")
     terminal.press("\x1b")
     terminal.until("paused   q ends")
-    terminal.press(ending)
+    terminal.press("q")
     terminal.until("\x1b[?1049l")
     assert terminal.end() == 0
 
@@ -248,7 +247,7 @@ def test_a_page_that_ends_is_said_until_the_reader_ends() -> None:
         terminal = Terminal(sys.executable, "-m", "podtrail", "top", *asked)
         terminal.until("sorted by longest")
     terminal.until("nothing later: no podtrail page at")
-    terminal.press("q")
+    terminal.press("\x03")
     assert terminal.end() == 0
 
 

@@ -2,12 +2,13 @@
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from podtrail.cli import main
 from podtrail.cli.typed_program import asked_again, pasteable, typed_program
 
 ROOT = Path(__file__).parents[2]
@@ -16,20 +17,21 @@ PROGRAM = Path(sys.executable).with_name("podtrail")
 
 
 @pytest.mark.parametrize("asked", [["pending"], ["node", "node-3"], ["plugin", "CostScorer", "-v"]])
-def test_what_is_proposed_asks_the_same_files_when_it_is_pasted(asked: list[str], tmp_path: Path) -> None:
+def test_what_is_proposed_asks_the_same_files_when_it_is_pasted(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(PROGRAM)])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     recording = tmp_path / "a b.otlp.gz"
     recording.write_bytes(RECORDING.read_bytes())
-    environment = {"PATH": "/usr/bin:/bin"}
-    called = [str(PROGRAM), "why", *asked, "--from", recording.name]
-    told = subprocess.run(called, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    told = CliRunner().invoke(main, ["why", *asked, "--from", recording.name])
     found = re.search(rf"{re.escape(str(PROGRAM))} why .*", told.stdout)
     assert found
     proposed = found[0]
     assert proposed.endswith(" --from 'a b.otlp.gz'")
-    pasted = subprocess.run(
-        shlex.split(proposed), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert pasted.returncode == 0, pasted.stderr
+    pasted = CliRunner().invoke(main, shlex.split(proposed)[1:])
+    assert pasted.exit_code == 0, pasted.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,14 @@
 """The manifests' lines about a store, taken out of their comments: a right configuration, its folder on a volume."""
 
-import subprocess
-import sys
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from podtrail.cli import main
 from tests.docker.manifests import KUBERNETES, ROOT, is_podtrail, stores
-
-PODTRAIL = Path(sys.executable).parent / "podtrail"
-PATIENCE = 60.0
 
 
 @pytest.fixture(params=stores().items(), ids=lambda item: item[0])
@@ -53,10 +50,9 @@ def test_the_configuration_with_a_store_is_right_and_on_it(objects: list[dict[st
     path.write_text(configuration(objects), encoding="utf-8")
     arguments = [each.replace("/etc/podtrail/config.yaml", str(path)) for each in container["args"]]
     assert arguments.pop(0) == "run"
-    environment = {"PATH": "/usr/bin:/bin", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317"}
-    command = [str(PODTRAIL), "validate", *arguments]
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317"}
+    done = CliRunner().invoke(main, ["validate", *arguments], env=variables)
+    assert done.exit_code == 0, done.stderr
     text = configuration(objects) + "\n".join(arguments)
     assert "durable=file_storage" in text or "durable: file_storage" in text
     assert "directory: /var/lib/podtrail/storage" in text

@@ -14,9 +14,11 @@ from tests.service.conftest import Process
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "several-schedulers"
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-DEADLINE = 120
+DEADLINE = 600
 CLUSTER = "production"
 ANYWHERE = ("extensions.health_check.endpoint", "service.telemetry.metrics.address")
+ROOMY = "processors.memory_limiter.limit_mib=1024"
+"""A fork of the process that has loaded everything takes more memory than a podtrail that was started."""
 
 
 class Attempt(NamedTuple):
@@ -85,7 +87,7 @@ class Site:
     def _run(self, name: str, example: str, environment: Mapping[str, str], *settings: str) -> Process:
         folder = self._folder / name
         folder.mkdir()
-        sets = [*(f"{key}=127.0.0.1:0" for key in ANYWHERE), *settings]
+        sets = [*(f"{key}=127.0.0.1:0" for key in ANYWHERE), ROOMY, *settings]
         arguments = ["run", "--config", str(EXAMPLES / example), *(f"--set={each}" for each in sets)]
         token = self._folder / "token"
         token.write_text("what agents show to the gateway\n")

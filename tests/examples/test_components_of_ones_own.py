@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COMPONENTS = ROOT / "examples" / "components"
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-PATIENCE = 120.0
+PATIENCE = 600.0
 TYPES = {
     ("receiver", "job_log"),
     ("processor", "short_spans"),
@@ -35,7 +35,7 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source") / "components", tmp_path_factory.mktemp("installed")
     shutil.copytree(COMPONENTS, source)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    pip += ["--no-deps", "--no-build-isolation", "--target", str(target), str(source)]
+    pip += ["--no-deps", "--no-build-isolation", "--no-compile", "--target", str(target), str(source)]
     done = subprocess.run(pip, check=False, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return target
@@ -92,14 +92,6 @@ def test_the_tests_of_the_example_pass_where_it_is_installed(installed: Path, tm
     assert done.returncode == 0, done.stdout
 
 
-def test_podtrail_finds_them(installed: Path, tmp_path: Path) -> None:
-    done = run(str(PODTRAIL), "components", "--json", installed=installed, folder=tmp_path)
-    found = {(one["kind"], one["type"]): one["summary"] for one in json.loads(done.stdout)}
-    assert found.keys() >= TYPES
-    assert found["receiver", "job_log"] == "Makes a span of each line of a log of jobs."
-    assert not done.stderr
-
-
 def test_a_pipeline_of_them_delivers_what_is_to_be_delivered(
     installed: Path, tmp_path: Path, listener: Listener
 ) -> None:
@@ -138,10 +130,12 @@ def test_an_entry_point_that_leads_nowhere_is_told_as_the_page_says(installed: P
     shutil.copytree(installed, broken)
     [points] = broken.glob("*.dist-info/entry_points.txt")
     points.write_text(points.read_text().replace("short_spans:FACTORY", "short_spans:FACTORI"), encoding="utf-8")
-    done = run(str(PODTRAIL), "components", installed=broken, folder=tmp_path)
+    done = run(str(PODTRAIL), "components", "--json", installed=broken, folder=tmp_path)
     assert done.returncode == 0
     assert done.stderr.strip() in page("warning: ")
-    assert "group_by_trace" in done.stdout
+    found = {(one["kind"], one["type"]): one["summary"] for one in json.loads(done.stdout)}
+    assert found.keys() & TYPES == TYPES - {("processor", "short_spans")}
+    assert found["receiver", "job_log"] == "Makes a span of each line of a log of jobs."
 
 
 def page(begin: str) -> list[str]:

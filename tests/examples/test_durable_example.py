@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from podtrail.cli import main
 from tests.reliability.conftest import Sender, healthy, ids, sender
 from tests.service.conftest import Process, free_port, get, until
 
@@ -95,21 +96,10 @@ def test_killed_in_the_middle_and_started_again_it_delivers_all_that_it_had_ackn
     assert healthy.came - acknowledged <= under_way
 
 
-def test_the_folder_is_its_owners_alone(run: Callable[[], Process], tmp_path: Path) -> None:
-    process = run()
-    storage = tmp_path / "storage"
-    assert storage.stat().st_mode & 0o777 == 0o700
-    files = [path for path in storage.rglob("*") if path.is_file()]
-    assert files
-    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    assert {path.stat().st_uid for path in files} == {os.getuid()}
-    process.tell(signal.SIGTERM)
-    assert process.end() == 0
-
-
 def test_what_a_crash_has_left_is_a_recording_as_the_page_shows(
-    run: Callable[[], Process], sender: Callable[[Process], Sender], tmp_path: Path
+    run: Callable[[], Process], sender: Callable[[Process], Sender], tmp_path: Path, monkeypatch: Any
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     process = run()
     here = sender(process)
     for phases, root in map(halves, range(10)):
@@ -123,16 +113,8 @@ def test_what_a_crash_has_left_is_a_recording_as_the_page_shows(
     for line in shown:
         words = line.replace("/var/lib/podtrail/storage/pipelines", log).split()
         words = [str(EXAMPLE) if word == "examples/durable.yaml" else word for word in words]
-        done = subprocess.run(
-            [str(PODTRAIL), *words],
-            cwd=tmp_path,
-            env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317"},
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(main, words, env={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317"})
+        assert done.exit_code == 0, done.stderr
         assert "skipped" not in done.stderr
         if "stat" in words:
             assert "40 spans, 10 traces" in done.stdout
@@ -140,8 +122,8 @@ def test_what_a_crash_has_left_is_a_recording_as_the_page_shows(
     assert len(decisions) == 10
 
 
-def test_every_metric_that_the_page_names_is_there(
-    run: Callable[..., Process], sender: Callable[[Process], Sender], get: Any, free_port: Any
+def test_the_folder_is_its_owners_alone_and_every_metric_that_the_page_names_is_there(
+    run: Callable[..., Process], sender: Callable[[Process], Sender], get: Any, free_port: Any, tmp_path: Path
 ) -> None:
     port = free_port()
     process = run(f"--set=service.telemetry.metrics.address=127.0.0.1:{port}")
@@ -150,5 +132,9 @@ def test_every_metric_that_the_page_names_is_there(
     there = set(re.findall(r"^# TYPE (\w+)", page, re.MULTILINE))
     named = set(re.findall(r"`(otelcol_extension_file_storage_\w+)`", PAGE.read_text(encoding="utf-8")))
     assert len(named) >= 10
-    assert named <= there
     assert {name for name in there if name.startswith("otelcol_extension_file_storage_")} == named
+    storage = tmp_path / "storage"
+    assert storage.stat().st_mode & 0o777 == 0o700
+    files = [path for path in storage.rglob("*") if path.is_file()]
+    assert files
+    assert {(path.stat().st_mode & 0o777, path.stat().st_uid) for path in files} == {(0o600, os.getuid())}

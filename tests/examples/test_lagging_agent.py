@@ -62,7 +62,12 @@ class Client:
 @pytest.fixture
 def settings() -> tuple[str, ...]:
     """How the gateway differs from the example."""
-    return (ONLY_FAILED, "processors.tail_sampling.linked_traces.keep=false")
+    return (
+        ONLY_FAILED,
+        "processors.tail_sampling.linked_traces.keep=false",
+        "processors.tail_sampling.decision_wait_after_root_received=200ms",
+        "processors.link_stitching.reorder_wait=200ms",
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the ready policy files promise, on an hour of the simulated scheduler."""
+"""What the ready policy files promise, on the simulated scheduler."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podtrail.testing.cases import Coverage, read_suite, run_case
+from podtrail.testing.cases import CaseResult, Coverage, read_suite, run_case
 
 pytest_plugins = ("pytester",)
 
@@ -31,9 +31,12 @@ def test_test_files_are_not_collected_unless_somebody_asks(pytester: pytest.Pyte
     assert pytester.runpytest_inprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-@pytest.mark.parametrize("asked", [("-o", "podtrail_tests=true"), ("policies_test.yaml",)], ids=["by ini", "by name"])
-def test_each_case_is_an_item_whose_failure_shows_the_votes(pytester: pytest.Pytester, asked: tuple[str, ...]) -> None:
-    done = pytester.runpytest_subprocess(*asked)
+def test_a_file_that_is_named_is_collected(pytester: pytest.Pytester) -> None:
+    pytester.runpytest_inprocess("policies_test.yaml").assert_outcomes(passed=1, failed=1)
+
+
+def test_each_case_is_an_item_whose_failure_shows_the_votes(pytester: pytest.Pytester) -> None:
+    done = pytester.runpytest_subprocess("-o", "podtrail_tests=true")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(
         [
@@ -95,32 +98,17 @@ def test_without_recordings_it_does_not_pass_in_silence(pytester: pytest.Pyteste
     done.stdout.fnmatch_lines([message])
 
 
-@pytest.fixture(name="own_policies")
-def _own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python finds the policies in Python."""
+def test_every_ready_policy_file_has_tests_that_pass_and_in_which_each_policy_says_yes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     folder = ROOT / "examples" / "policies"
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-
-
-@pytest.mark.usefixtures("own_policies")
-def test_the_ready_policies_of_the_repository_pass_their_tests(pytester: pytest.Pytester) -> None:
-    done = pytester.runpytest_inprocess(
-        *("-o", "podtrail_tests=true", "-p", "no:cacheprovider", "--rootdir", str(ROOT / "examples")),
-        *map(str, sorted((ROOT / "examples" / "policies").glob("*_test.yaml"))),
-    )
-    outcomes = done.parseoutcomes()
-    assert outcomes.keys() == {"passed"}
-    assert outcomes["passed"] > 15
-
-
-@pytest.mark.usefixtures("own_policies")
-def test_every_ready_policy_file_has_tests_in_which_each_policy_says_yes() -> None:
-    folder = ROOT / "examples" / "policies"
-    coverage = Coverage()
+    monkeypatch.syspath_prepend(folder)  # Python finds the policies in Python
+    coverage, results = Coverage(), list[CaseResult]()
     for path in sorted(folder.glob("*_test.yaml")):
         suite = read_suite(path)
-        coverage.add(run_case(suite, case) for case in suite.cases)
+        results += (of_suite := [run_case(suite, case) for case in suite.cases])
+        coverage.add(of_suite)
+    assert [failure.headline for result in results for failure in result.failures] == []
     assert [(row.config, row.policy) for row in coverage.uncovered] == []
     tested = {path.name.replace("_test", "") for path in folder.glob("*_test.yaml")}
     assert tested == {path.name for path in folder.glob("*.yaml") if not path.name.endswith("_test.yaml")}

@@ -8,12 +8,11 @@ import pytest
 from tools.docs import instruments
 from tools.docs.instruments import Described, described
 from tools.docs.metric_advice import ADVICE
-from tools.docs.metrics import page
 
 ROOT = Path(__file__).parents[3]
 METRICS = {metric.name: metric for metric in described(ROOT)}
 OWN = [metric for metric in METRICS.values() if not metric.name.startswith("otelcol_")]
-_UNITS = (
+_UNITS = {
     "milliseconds",
     "ms",
     "microseconds",
@@ -24,11 +23,7 @@ _UNITS = (
     "megabytes",
     "percent",
     "percentage",
-)
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "metrics.md").read_text("utf-8") == page(ROOT), "run: ./dev docs"
+}
 
 
 def test_names_that_are_put_together_are_found() -> None:
@@ -41,7 +36,7 @@ def test_names_that_are_put_together_are_found() -> None:
 @pytest.mark.parametrize("metric", OWN, ids=lambda metric: metric.name)
 def test_a_name_of_ours_is_as_prometheus_advises(metric: Described) -> None:
     assert re.fullmatch(r"(podtrail|trace_context)_[a-z0-9]+(_[a-z0-9]+)*", metric.name)
-    assert not set(metric.name.split("_")) & set(_UNITS), "base units: seconds, bytes, ratios"
+    assert not set(metric.name.split("_")) & _UNITS, "base units: seconds, bytes, ratios"
     assert metric.kind != "counter" or metric.name.endswith("_total")
     assert metric.kind != "histogram" or metric.name.endswith(("_seconds", "_bytes", "_spans"))
     assert not metric.name.endswith(("_count", "_sum", "_bucket"))
@@ -50,10 +45,8 @@ def test_a_name_of_ours_is_as_prometheus_advises(metric: Described) -> None:
         assert label not in ("le", "quantile", "job", "instance")
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
-def test_a_help_is_a_sentence(metric: Described) -> None:
-    assert metric.help.endswith(".")
-    assert len(metric.help) > 8
+def test_each_help_is_a_sentence() -> None:
+    assert [each.name for each in METRICS.values() if not each.help.endswith(".") or len(each.help) <= 8] == []
 
 
 def test_what_is_linked_from_the_advice_is_there() -> None:
