@@ -18,7 +18,7 @@ def test_progress_is_shown_on_a_terminal_once_it_takes_long(after: float, said: 
     terminal, its_end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
     command = [sys.executable, "-c", PROGRAM.format(after=after)]
-    subprocess.run(command, stderr=its_end, env=environment, check=True, timeout=60)
+    subprocess.run(command, stderr=its_end, env=environment, check=True, timeout=600)
     os.set_blocking(terminal, False)
     try:
         written = os.read(terminal, 65536).decode()
@@ -33,4 +33,4 @@ def test_progress_is_shown_on_a_terminal_once_it_takes_long(after: float, said: 
 
 def test_in_a_pipe_nothing_is_said() -> None:
     command = [sys.executable, "-c", PROGRAM.format(after=0.0)]
-    assert subprocess.run(command, capture_output=True, check=True, timeout=60).stderr == b""
+    assert subprocess.run(command, capture_output=True, check=True, timeout=600).stderr == b""

@@ -16,7 +16,7 @@ from podtrail.reconstruction import read_attempts
 from podtrail.recording import Record, read_recording
 
 pytestmark = pytest.mark.control_plane
-DEADLINE = 120.0
+DEADLINE = 600.0
 PREEMPTORS = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from podtrail.cli import main
 
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-PATIENCE = 60.0
+PATIENCE = 600.0
 CONFIG = """\
 receivers: {otlp: {protocols: {grpc: }}}
 exporters: {debug: }

@@ -79,7 +79,7 @@ def test_the_recipe_for_a_kubeconfig_asks_for_a_certificate_that_names_the_user(
         yaml.safe_load(made.stdout),
     )
     signed = ["openssl", "req", "-in", "podtrail.csr", "-noout", "-subject", "-nameopt", "RFC2253"]
-    subject = subprocess.run(signed, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+    subject = subprocess.run(signed, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=600).stdout
     assert subject.strip() == "subject=CN=podtrail"
     assert wanted["spec"]["usages"] == ["client auth"]
 

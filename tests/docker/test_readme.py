@@ -59,7 +59,7 @@ def test_the_python_scheduler_sends_an_attempt_that_podtrail_reads(collector: tu
     address, taken = collector
     (code,) = blocks("python")
     exec(code.replace("localhost:4317", address), {})
-    attempt = attempt_of(read_request(taken.get(timeout=10)).groups)
+    attempt = attempt_of(read_request(taken.get(timeout=600)).groups)
     assert attempt is not None
     assert (attempt.namespace, attempt.name, attempt.result) == ("default", "web-0", "Unschedulable")
     assert attempt.message == "0/3 nodes are available: 3 Insufficient cpu."

@@ -25,7 +25,7 @@ from tests.free_ports import free_ports
 
 pytestmark = pytest.mark.control_plane
 
-DEADLINE = 150
+DEADLINE = 600
 EXPORT = "opentelemetry.proto.collector.trace.v1.TraceService/Export"
 CREATION = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{CREATION}-00f067aa0ba902b7-01"

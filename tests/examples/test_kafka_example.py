@@ -117,7 +117,7 @@ def test_stories_that_came_by_several_agents_are_whole_though_a_gateway_restarts
     assert any({one.node for one in attempts} == nodes for attempts in found.values())
     assert "gateway-0 was stopped, and is started again" in said
     assert not [
-        topic for topic in kafka.admin().list_topics(timeout=10).topics if topic.startswith("podtrail-example-")
+        topic for topic in kafka.admin().list_topics(timeout=60).topics if topic.startswith("podtrail-example-")
     ]
 
 

@@ -12,7 +12,7 @@ from podtrail.testing import replay
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 POLICIES = Path(__file__).parents[2] / "examples" / "policies"
-PATIENCE = 60.0
+PATIENCE = 600.0
 
 
 def test_their_own_tests_pass() -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.control_plane
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scheduler-operator"
 SCHEDULERS = "/apis/podtrail.example.com/v1/namespaces/{}/schedulers"
-DEADLINE = 60
+DEADLINE = 600
 PROGRAMS = Path(sys.executable).parent
 
 PLUGINS = """

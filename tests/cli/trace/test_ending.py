@@ -36,7 +36,7 @@ def begun(start: Start, **options: object) -> tuple["subprocess.Popen[str]", int
 def test_signals_are_passed_on_and_the_commands_exit_code_comes_back(number: signal.Signals, start: Start) -> None:
     process, _, path = begun(start, start_new_session=True)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     assert (process.returncode, out) == (5, f"got {number.name}\n")
     assert not path.parent.exists()
 
@@ -44,7 +44,7 @@ def test_signals_are_passed_on_and_the_commands_exit_code_comes_back(number: sig
 def test_a_command_that_is_killed_leaves_nothing_behind(start: Start) -> None:
     process, pid, path = begun(start)
     os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGKILL
     assert not path.parent.exists()
 
@@ -59,7 +59,7 @@ def test_a_signal_before_the_command_is_there_ends_it_and_leaves_nothing_behind(
     until((tmp_path / "asked").exists)
     assert list(tmp_path.glob("podtrail-trace-*"))
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == 130
     assert not list(tmp_path.glob("podtrail-trace-*"))
     assert not (tmp_path / "ran").exists()

@@ -25,7 +25,7 @@ tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-au
 def ask(path, body=None, method=None, **headers):
     headers = {"Authorization": "Bearer " + user["token"], "Content-Type": "application/json", **headers}
     url = cluster["server"] + path
-    return urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), context=tls, timeout=60)
+    return urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), context=tls, timeout=600)
 """
 
 
@@ -38,7 +38,7 @@ def test_a_watch_shows_each_event_as_it_comes_and_ends_by_ctrl_c(
         plane.api.create(f"/api/v1/namespaces/{place}/pods", pod(f"p{number}"))
         assert process.stdout.readline() == f"pod/p{number}\n"  # hangs where it is held back
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=600)
     assert process.returncode == 1  # kubectl's own code for a watch that was interrupted
     assert "kubectl get, " in told
 
@@ -157,7 +157,7 @@ except urllib.error.HTTPError as error:
 import http.client, io, urllib.parse
 def raw(path, **headers):
     parts = urllib.parse.urlsplit(cluster["server"])
-    connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=tls, timeout=60)
+    connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=tls, timeout=600)
     connection.request("GET", path, headers={"Authorization": "Bearer " + user["token"], **headers})
     answer = connection.getresponse()
     raise urllib.error.HTTPError(path, answer.status, "", answer.headers, io.BytesIO(answer.read()))
@@ -187,8 +187,8 @@ def test_when_the_api_server_goes_away_the_command_ends_as_without_podtrail_and_
                 while each.stdout.readline() != f"namespace/{name}\n":
                     pass
         mortal.stop_one("kube-apiserver", kill=True)
-        _, told = process.communicate(timeout=60)
-        _, told_alone = alone.communicate(timeout=60)
+        _, told = process.communicate(timeout=600)
+        _, told_alone = alone.communicate(timeout=600)
     assert process.returncode == alone.returncode
     assert told.partition("podtrail: trace")[0] == told_alone
     done = trace("--", kubectl, "get", "namespaces", environ=here)

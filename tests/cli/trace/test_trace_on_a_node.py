@@ -116,10 +116,10 @@ def test_port_forward_passes(websockets: str, start: Start, kubectl: Path, here:
     port = re.search(r"127\.0\.0\.1:(\d+)", said)
     assert port, said
     for _ in range(3):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/", timeout=600) as answer:
             assert answer.read() == b"actor answers\n"
     process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGTERM, told
     assert "kubectl port-forward" in told
 
