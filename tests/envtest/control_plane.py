@@ -351,9 +351,11 @@ class ControlPlane:
     def _start(self, name: str, *flags: str, binary: str = "") -> Path:
         log = self.folder / f"{name}.log"
         leash = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []  # when the tests are killed
+        command = [*leash, str(self.assets / (binary or name)), *flags]
+        environment = {**os.environ, "OTEL_BSP_SCHEDULE_DELAY": "100"}  # ms; spans would leave every five seconds
         with log.open("ab") as out:
             self._running[name] = subprocess.Popen(
-                [*leash, str(self.assets / (binary or name)), *flags], stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment
             )
         return log
 

@@ -192,33 +192,30 @@ BESIDES: Mapping[str, Mapping[str, Any]] = {
         "post_bind",
     ],
 )
-def test_a_plugin_that_takes_its_time_stops_nothing_but_its_attempt(point: str) -> None:
-    async def test() -> None:
-        gate = Gate()
+async def test_a_plugin_that_takes_its_time_stops_nothing_but_its_attempt(point: str) -> None:
+    gate = Gate()
 
-        def method(*args: Any) -> Any:
-            if any(getattr(each, "name", "") == "slow" for each in args):
-                gate.pass_through()
-            answer = ANSWERS.get(point)
-            return answer(*args) if callable(answer) else answer
+    def method(*args: Any) -> Any:
+        if any(getattr(each, "name", "") == "slow" for each in args):
+            gate.pass_through()
+        answer = ANSWERS.get(point)
+        return answer(*args) if callable(answer) else answer
 
-        cluster = Cluster(lambda _: plugin(**{point: method}, **BESIDES.get(point, {})))
-        cluster.bindings["first"] = asyncio.Event()
-        async with Scheduling(cluster):
-            cluster.create("first")
-            await until(lambda: cluster.cache.is_assumed("first"))
-            cluster.create("slow")
-            await gate.reached()
-            cluster.bindings["first"].set()
-            await cluster.bound("first")
-            if point in ("pre_bind_pre_flight", "pre_bind", "post_bind"):
-                cluster.create("next")
-                await cluster.bound("next")
-            gate.open()
-            await cluster.bound("slow")
-            assert threading.get_ident() not in gate.threads
-
-    run(test)
+    cluster = Cluster(lambda _: plugin(**{point: method}, **BESIDES.get(point, {})))
+    cluster.bindings["first"] = asyncio.Event()
+    async with Scheduling(cluster):
+        cluster.create("first")
+        await until(lambda: cluster.cache.is_assumed("first"))
+        cluster.create("slow")
+        await gate.reached()
+        cluster.bindings["first"].set()
+        await cluster.bound("first")
+        if point in ("pre_bind_pre_flight", "pre_bind", "post_bind"):
+            cluster.create("next")
+            await cluster.bound("next")
+        gate.open()
+        await cluster.bound("slow")
+        assert threading.get_ident() not in gate.threads
 
 
 async def until(true: Callable[[], Any]) -> None:
@@ -229,145 +226,130 @@ async def until(true: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("coroutine", [False, True])
-def test_a_post_filter_that_takes_its_time_stops_nothing_but_its_attempt(coroutine: bool) -> None:
-    async def test() -> None:
-        gate = Gate()
+async def test_a_post_filter_that_takes_its_time_stops_nothing_but_its_attempt(coroutine: bool) -> None:
+    gate = Gate()
 
-        def make_room(state: Any, pod: Pod, refusals: Any) -> PostFilterResult:
+    def make_room(state: Any, pod: Pod, refusals: Any) -> PostFilterResult:
+        gate.pass_through()
+        return PostFilterResult(unschedulable("no room"))
+
+    async def make_room_later(state: Any, pod: Pod, refusals: Any) -> PostFilterResult:
+        return make_room(state, pod, refusals)  # blocks its loop, which it should not
+
+    cluster = Cluster(lambda _: plugin(post_filter=make_room_later if coroutine else make_room))
+    cluster.bindings["first"] = asyncio.Event()
+    async with Scheduling(cluster):
+        cluster.create("first")
+        await until(lambda: cluster.cache.is_assumed("first"))
+        cluster.create("large", requests={"cpu": 65_000})
+        await gate.reached()
+        cluster.bindings["first"].set()
+        await cluster.bound("first")
+        gate.open()
+        await until(lambda: len(cluster.attempts) == 2)
+        assert "no room" in cluster.attempts[1].message
+        assert threading.get_ident() not in gate.threads
+
+
+async def test_an_order_and_a_hint_that_take_their_time_stop_no_binding() -> None:
+    gate = Gate()
+
+    def hint(pod: Pod, happening: Any) -> Hint:
+        gate.pass_through()
+        return Hint.QUEUE
+
+    refusing = [True]
+
+    def fits(state: Any, pod: Pod, node: Any) -> Status | None:
+        return unschedulable("not yet") if pod.name == "refused" and refusing[0] else None
+
+    theirs = plugin(filter=fits, events_to_register=lambda: [Registration(NODE_ADD, hint)])
+    cluster = Cluster(lambda _: theirs)
+    cluster.bindings["first"] = asyncio.Event()
+    async with Scheduling(cluster):
+        cluster.create("first", "refused")
+        await until(lambda: cluster.attempts and cluster.cache.is_assumed("first"))
+        refusing[0] = False
+        cluster.scheduler.node_added(Node("n9", allocatable=ROOMY))
+        await gate.reached()
+        cluster.bindings["first"].set()
+        await cluster.bound("first")
+        gate.open()
+        await cluster.bound("refused")
+        assert threading.get_ident() not in gate.threads
+
+
+async def test_a_pod_that_waits_for_permission_and_is_deleted_waits_no_more_whatever_another_does() -> None:
+    gate = Gate()
+
+    def fits(state: Any, pod: Pod, node: Any) -> None:
+        if pod.name == "slow":
             gate.pass_through()
-            return PostFilterResult(unschedulable("no room"))
 
-        async def make_room_later(state: Any, pod: Pod, refusals: Any) -> PostFilterResult:
-            return make_room(state, pod, refusals)  # blocks its loop, which it should not
+    def permit(state: Any, pod: Pod, node_name: str) -> PermitResult | None:
+        return PermitResult(Status(Code.WAIT), 600 * SECOND) if pod.name == "waits" else None
 
-        cluster = Cluster(lambda _: plugin(post_filter=make_room_later if coroutine else make_room))
-        cluster.bindings["first"] = asyncio.Event()
-        async with Scheduling(cluster):
-            cluster.create("first")
-            await until(lambda: cluster.cache.is_assumed("first"))
-            cluster.create("large", requests={"cpu": 65_000})
-            await gate.reached()
-            cluster.bindings["first"].set()
-            await cluster.bound("first")
-            gate.open()
-            await until(lambda: len(cluster.attempts) == 2)
-            assert "no room" in cluster.attempts[1].message
-            assert threading.get_ident() not in gate.threads
-
-    run(test)
+    cluster = Cluster(lambda _: plugin(filter=fits, permit=permit))
+    async with Scheduling(cluster):
+        cluster.create("waits")
+        await until(lambda: cluster.cache.is_assumed("waits"))
+        cluster.create("slow")
+        await gate.reached()
+        await cluster.delete_pod(cluster.pods["waits"])
+        await until(lambda: cluster.attempts)
+        assert "pod deleted" in cluster.attempts[0].message
+        gate.open()
+        await cluster.bound("slow")
+        assert not cluster.cache.is_assumed("waits")
 
 
-def test_an_order_and_a_hint_that_take_their_time_stop_no_binding() -> None:
-    async def test() -> None:
-        gate = Gate()
+async def test_a_cycle_finds_the_cluster_as_it_was_when_it_began_and_the_next_one_as_it_is() -> None:
+    gate, seen = Gate(), {}
 
-        def hint(pod: Pod, happening: Any) -> Hint:
+    def fits(state: Any, pod: Pod, node: Any) -> Status | None:
+        if pod.name == "slow" and node.name == "n0":
             gate.pass_through()
-            return Hint.QUEUE
+        return None
 
-        refusing = [True]
+    def rate(state: Any, pod: Pod, nodes: Sequence[Any]) -> None:
+        seen[pod.name] = {node.name: sorted(each.name for each in node.pods.values()) for node in nodes}
 
-        def fits(state: Any, pod: Pod, node: Any) -> Status | None:
-            return unschedulable("not yet") if pod.name == "refused" and refusing[0] else None
-
-        theirs = plugin(filter=fits, events_to_register=lambda: [Registration(NODE_ADD, hint)])
-        cluster = Cluster(lambda _: theirs)
-        cluster.bindings["first"] = asyncio.Event()
-        async with Scheduling(cluster):
-            cluster.create("first", "refused")
-            await until(lambda: cluster.attempts and cluster.cache.is_assumed("first"))
-            refusing[0] = False
-            cluster.scheduler.node_added(Node("n9", allocatable=ROOMY))
-            await gate.reached()
-            cluster.bindings["first"].set()
-            await cluster.bound("first")
-            gate.open()
-            await cluster.bound("refused")
-            assert threading.get_ident() not in gate.threads
-
-    run(test)
+    cluster = Cluster(lambda _: plugin(filter=fits, pre_score=rate), [*NODES, Node("n2", allocatable=ROOMY)])
+    async with Scheduling(cluster):
+        cluster.create("slow")
+        await gate.reached()
+        cluster.scheduler.node_deleted(Node("n2"))
+        cluster.scheduler.node_added(Node("n3", allocatable=ROOMY))
+        cluster.scheduler.pod_added(pod("elsewhere", node_name="n1"))
+        gate.open()
+        await cluster.bound("slow")
+        cluster.create("next")
+        await cluster.bound("next")
+    assert seen["slow"] == {"n0": [], "n1": [], "n2": []}
+    assert set(seen["next"]) == {"n0", "n1", "n3"}
+    assert "elsewhere" in seen["next"]["n1"]
 
 
-def test_a_pod_that_waits_for_permission_and_is_deleted_waits_no_more_whatever_another_does() -> None:
-    async def test() -> None:
-        gate = Gate()
+async def test_pods_that_preempt_are_tried_beside_slow_filters_of_others_too() -> None:
+    gate = Gate()
 
-        def fits(state: Any, pod: Pod, node: Any) -> None:
-            if pod.name == "slow":
-                gate.pass_through()
+    def fits(state: Any, incoming: Pod, node: Any) -> Status | None:
+        if incoming.name == "urgent" and not node.pods:  # the dry run, without the victim
+            gate.pass_through()
+        return None
 
-        def permit(state: Any, pod: Pod, node_name: str) -> PermitResult | None:
-            return PermitResult(Status(Code.WAIT), 600 * SECOND) if pod.name == "waits" else None
-
-        cluster = Cluster(lambda _: plugin(filter=fits, permit=permit))
-        async with Scheduling(cluster):
-            cluster.create("waits")
-            await until(lambda: cluster.cache.is_assumed("waits"))
-            cluster.create("slow")
-            await gate.reached()
-            await cluster.delete_pod(cluster.pods["waits"])
-            await until(lambda: cluster.attempts)
-            assert "pod deleted" in cluster.attempts[0].message
-            gate.open()
-            await cluster.bound("slow")
-            assert not cluster.cache.is_assumed("waits")
-
-    run(test)
-
-
-def test_a_cycle_finds_the_cluster_as_it_was_when_it_began_and_the_next_one_as_it_is() -> None:
-    async def test() -> None:
-        gate, seen = Gate(), {}
-
-        def fits(state: Any, pod: Pod, node: Any) -> Status | None:
-            if pod.name == "slow" and node.name == "n0":
-                gate.pass_through()
-            return None
-
-        def rate(state: Any, pod: Pod, nodes: Sequence[Any]) -> None:
-            seen[pod.name] = {node.name: sorted(each.name for each in node.pods.values()) for node in nodes}
-
-        cluster = Cluster(lambda _: plugin(filter=fits, pre_score=rate), [*NODES, Node("n2", allocatable=ROOMY)])
-        async with Scheduling(cluster):
-            cluster.create("slow")
-            await gate.reached()
-            cluster.scheduler.node_deleted(Node("n2"))
-            cluster.scheduler.node_added(Node("n3", allocatable=ROOMY))
-            cluster.scheduler.pod_added(pod("elsewhere", node_name="n1"))
-            gate.open()
-            await cluster.bound("slow")
-            cluster.create("next")
-            await cluster.bound("next")
-        assert seen["slow"] == {"n0": [], "n1": [], "n2": []}
-        assert set(seen["next"]) == {"n0", "n1", "n3"}
-        assert "elsewhere" in seen["next"]["n1"]
-
-    run(test)
-
-
-def test_pods_that_preempt_are_tried_beside_slow_filters_of_others_too() -> None:
-    async def test() -> None:
-        gate = Gate()
-
-        def fits(state: Any, incoming: Pod, node: Any) -> Status | None:
-            if incoming.name == "urgent" and not node.pods:  # the dry run, without the victim
-                gate.pass_through()
-            return None
-
-        cluster = Cluster(lambda _: plugin(filter=fits), [Node("n", allocatable={"cpu": 1000, "pods": 9})])
-        cluster.bindings["first"] = asyncio.Event()
-        async with Scheduling(cluster):
-            cluster.create("first")
-            await until(lambda: cluster.cache.is_assumed("first"))
-            cluster.create("urgent", priority=9)
-            await gate.reached()
-            cluster.bindings["first"].set()
-            await cluster.bound("first")
-            gate.open()
-            await cluster.bound("urgent")
-            assert threading.get_ident() not in gate.threads
-
-    run(test)
+    cluster = Cluster(lambda _: plugin(filter=fits), [Node("n", allocatable={"cpu": 1000, "pods": 9})])
+    cluster.bindings["first"] = asyncio.Event()
+    async with Scheduling(cluster):
+        cluster.create("first")
+        await until(lambda: cluster.cache.is_assumed("first"))
+        cluster.create("urgent", priority=9)
+        await gate.reached()
+        cluster.bindings["first"].set()
+        await cluster.bound("first")
+        gate.open()
+        await cluster.bound("urgent")
+        assert threading.get_ident() not in gate.threads
 
 
 def test_a_plugin_that_never_returns_is_told_by_name_and_keeps_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -393,20 +375,32 @@ def test_a_plugin_that_never_returns_is_told_by_name_and_keeps_nobody(caplog: py
     ]
 
 
-@pytest.mark.parametrize("point", ["filter", "pre_bind"])
-@pytest.mark.parametrize("raised", [KeyError("mine"), StopIteration("mine"), SystemExit("mine")])
-def test_what_a_plugin_raises_beside_the_scheduler_fails_its_attempt(point: str, raised: BaseException) -> None:
-    async def test() -> None:
-        def method(*_: Any) -> None:
-            raise raised
+@pytest.mark.parametrize("point", ["filter", "pre_bind", "permit"])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        KeyError("mine"),
+        StopIteration("mine"),
+        SystemExit("mine"),
+        asyncio.CancelledError("mine"),
+        KeyboardInterrupt("mine"),
+    ],
+)
+async def test_what_a_plugin_raises_beside_the_scheduler_fails_its_attempt(point: str, raised: BaseException) -> None:
+    def method(*_: Any) -> None:
+        raise raised
 
-        async with Scheduling(Cluster(lambda _: plugin(**{point: method}))) as cluster:
-            cluster.create("a")
-            await until(lambda: cluster.attempts)
-            assert cluster.attempts[0].result == "Error"
-            assert f"plugin Theirs raised {type(raised).__name__}: " in cluster.attempts[0].message
+    async def coroutine(*_: Any) -> None:
+        raise raised
 
-    run(test)
+    methods = {"filter": method, "pre_bind": method, "permit": coroutine}
+    async with Scheduling(Cluster(lambda _: plugin(**{point: methods[point]}))) as cluster:
+        cluster.create("a")
+        await until(lambda: cluster.attempts)
+        assert cluster.attempts[0].result == "Error"
+        # Python turns a StopIteration of a coroutine into a RuntimeError that names it.
+        assert "plugin Theirs raised " in cluster.attempts[0].message
+        assert type(raised).__name__ in cluster.attempts[0].message
 
 
 def test_what_a_plugin_traces_beside_the_scheduler_joins_its_attempt() -> None:
@@ -478,18 +472,15 @@ class Cooperating:
         self.done.append("told")
 
 
-def test_plugins_use_their_handle_from_their_threads() -> None:
-    async def test() -> None:
-        made: list[Cooperating] = []
+async def test_plugins_use_their_handle_from_their_threads() -> None:
+    made: list[Cooperating] = []
 
-        def make(handle: Handle) -> Cooperating:
-            made.append(Cooperating(handle))
-            return made[0]
+    def make(handle: Handle) -> Cooperating:
+        made.append(Cooperating(handle))
+        return made[0]
 
-        async with Scheduling(Cluster(make)) as cluster:
-            cluster.create("a", "left to others")
-            await cluster.bound("a", "left to others")
-            await until(lambda: len(cluster.attempts) == 2)
-        assert sorted(made[0].done) == sorted(["allowed", "heard", "told"] * 2)
-
-    run(test)
+    async with Scheduling(Cluster(make)) as cluster:
+        cluster.create("a", "left to others")
+        await cluster.bound("a", "left to others")
+        await until(lambda: len(cluster.attempts) == 2)
+    assert sorted(made[0].done) == sorted(["allowed", "heard", "told"] * 2)

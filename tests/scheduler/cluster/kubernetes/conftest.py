@@ -74,6 +74,12 @@ def collector() -> Iterator[Collector]:
     it.stop()
 
 
+@pytest.fixture(autouse=True)
+def spans_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers export ten times a second, not every five seconds."""
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+
+
 @pytest.fixture(scope="session")
 def cluster_collector() -> Iterator[Collector]:
     """Takes what the traced API server exports, and the schedulers beside it."""

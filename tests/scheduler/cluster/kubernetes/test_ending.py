@@ -31,27 +31,24 @@ async def black_hole() -> AsyncIterator[str]:
         server.close()
 
 
-def test_it_ends_although_api_server_and_collector_hang(
+async def test_it_ends_although_api_server_and_collector_hang(
     mortal_control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = mortal_control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
     api.node(f"{namespace}-n")
     election = {"leaderElect": True, "resourceNamespace": namespace, "resourceName": "scheduler"}
 
-    async def test() -> None:
-        async with (
-            black_hole() as collector,
-            running(
-                namespace,
-                gates="SchedulerTracing=true",
-                leaderElection=election,
-                tracing={"endpoint": collector, "samplingRatePerMillion": 1_000_000},
-            ) as service,
-        ):
-            await asyncio.to_thread(api.create, pods, make_pod("web", namespace))
-            await until(lambda: api.get(f"{pods}/web"), lambda pod: pod["spec"].get("nodeName"))
-            mortal_control_plane.signal("kube-apiserver", signal.SIGSTOP)
-            service.stop.set()
-            await service.ended()
-
-    asyncio.run(test())
+    async with (
+        black_hole() as collector,
+        running(
+            namespace,
+            gates="SchedulerTracing=true",
+            leaderElection=election,
+            tracing={"endpoint": collector, "samplingRatePerMillion": 1_000_000},
+        ) as service,
+    ):
+        await asyncio.to_thread(api.create, pods, make_pod("web", namespace))
+        await until(lambda: api.get(f"{pods}/web"), lambda pod: pod["spec"].get("nodeName"))
+        mortal_control_plane.signal("kube-apiserver", signal.SIGSTOP)
+        service.stop.set()
+        await service.ended()

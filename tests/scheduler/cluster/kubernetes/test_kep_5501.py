@@ -90,7 +90,7 @@ class Patience:
         return PermitResult(Status(Code.WAIT), timeout=3600 * 10**9) if "patient" in pod.labels else None
 
 
-def test_what_lasts_of_rejections_is_told_in_conditions_and_events(
+async def test_what_lasts_of_rejections_is_told_in_conditions_and_events(
     own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     """Every Pod has the delay that the last of them has: none is waited for by itself."""
@@ -112,35 +112,32 @@ def test_what_lasts_of_rejections_is_told_in_conditions_and_events(
         """The condition, once there is an event as well."""
         return own.condition(pod) if own.events(pod) else None
 
-    async def test() -> None:
-        clock = asyncio.get_running_loop().time
-        off = running(f"{namespace}-off", plugins={"Readiness": Readiness}, gates="SchedulerAsyncAPICalls=true")
-        plugins = {"Readiness": Readiness, "Patience": Patience}
-        async with off, running(namespace, plugins=plugins, gates=GATES):
-            start = clock()
-            created = await asyncio.to_thread(create)
-            for pod, message in MESSAGES.items():
-                condition = await until(functools.partial(told, pod))
-                assert clock() - start >= DELAY
-                [event] = own.events(pod)
-                assert (condition["status"], condition["reason"]) == ("False", "NotReadyForScheduling")
-                assert condition["message"] == event["note"] == message
-                assert (event["reason"], event["reportingController"]) == ("NotReadyForScheduling", namespace)
-            assert own.condition("gated")["reason"] == "SchedulingGated"
-            version = created["gated"]["metadata"]["resourceVersion"]
-            assert own.api.get(f"{own.pods}/gated")["metadata"]["resourceVersion"] == version
-            assert own.condition("off") == {}
-            assert own.events("gated") == own.events("off") == []
-            await until(lambda: own.condition("brief").get("status") == "True")
-            assert "NotReadyForScheduling" not in {event["reason"] for event in own.events("brief")}
-            own.merge("held", ready)
-            own.merge("patient", {"labels": {"ready": "", "patient": ""}})
-            own.api.create(claims, {"metadata": {"name": "my-claim"}, "spec": {}})
-            await until(lambda: own.condition("held").get("status") == "True")
-            await until(lambda: own.condition("web").get("status") == "True")
-            await until(lambda: own.condition("patient") == {})
-
-    asyncio.run(test())
+    clock = asyncio.get_running_loop().time
+    off = running(f"{namespace}-off", plugins={"Readiness": Readiness}, gates="SchedulerAsyncAPICalls=true")
+    plugins = {"Readiness": Readiness, "Patience": Patience}
+    async with off, running(namespace, plugins=plugins, gates=GATES):
+        start = clock()
+        created = await asyncio.to_thread(create)
+        for pod, message in MESSAGES.items():
+            condition = await until(functools.partial(told, pod))
+            assert clock() - start >= DELAY
+            [event] = own.events(pod)
+            assert (condition["status"], condition["reason"]) == ("False", "NotReadyForScheduling")
+            assert condition["message"] == event["note"] == message
+            assert (event["reason"], event["reportingController"]) == ("NotReadyForScheduling", namespace)
+        assert own.condition("gated")["reason"] == "SchedulingGated"
+        version = created["gated"]["metadata"]["resourceVersion"]
+        assert own.api.get(f"{own.pods}/gated")["metadata"]["resourceVersion"] == version
+        assert own.condition("off") == {}
+        assert own.events("gated") == own.events("off") == []
+        await until(lambda: own.condition("brief").get("status") == "True")
+        assert "NotReadyForScheduling" not in {event["reason"] for event in own.events("brief")}
+        own.merge("held", ready)
+        own.merge("patient", {"labels": {"ready": "", "patient": ""}})
+        own.api.create(claims, {"metadata": {"name": "my-claim"}, "spec": {}})
+        await until(lambda: own.condition("held").get("status") == "True")
+        await until(lambda: own.condition("web").get("status") == "True")
+        await until(lambda: own.condition("patient") == {})
 
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -182,20 +179,17 @@ def failed_patches(port: int) -> float:
         )
 
 
-def test_a_patch_that_fails_holds_up_no_other_pod_and_is_sent_again(
+async def test_a_patch_that_fails_holds_up_no_other_pod_and_is_sent_again(
     own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any, refusing: Callable[[], None]
 ) -> None:
-    async def test() -> None:
-        async with running(namespace, plugins={"Readiness": Readiness}, gates=GATES) as service:
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await until(lambda: failed_patches(service.port))
-            free = make_pod("free", namespace)
-            free["metadata"]["labels"] = {"ready": ""}
-            await asyncio.to_thread(own.api.create, own.pods, free)
-            await until(lambda: own.api.get(f"{own.pods}/free")["spec"].get("nodeName"))
-            assert await asyncio.to_thread(own.condition, "held") == {}
-            await asyncio.to_thread(refusing)
-            condition = await until(lambda: own.condition("held"))
-            assert condition["reason"] == "NotReadyForScheduling"
-
-    asyncio.run(test())
+    async with running(namespace, plugins={"Readiness": Readiness}, gates=GATES) as service:
+        await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
+        await until(lambda: failed_patches(service.port))
+        free = make_pod("free", namespace)
+        free["metadata"]["labels"] = {"ready": ""}
+        await asyncio.to_thread(own.api.create, own.pods, free)
+        await until(lambda: own.api.get(f"{own.pods}/free")["spec"].get("nodeName"))
+        assert await asyncio.to_thread(own.condition, "held") == {}
+        await asyncio.to_thread(refusing)
+        condition = await until(lambda: own.condition("held"))
+        assert condition["reason"] == "NotReadyForScheduling"

@@ -266,7 +266,7 @@ def failed_exports(port: int) -> float:
         )
 
 
-def test_an_exporter_that_fails_hangs_or_is_absent_does_not_touch_scheduling(
+async def test_an_exporter_that_fails_hangs_or_is_absent_does_not_touch_scheduling(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any, rejecting: str
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -276,23 +276,20 @@ def test_an_exporter_that_fails_hangs_or_is_absent_does_not_touch_scheduling(
     def all_bound(listed: Any) -> bool:
         return all("nodeName" in pod["spec"] for pod in listed["items"])
 
-    async def test() -> None:
-        async with AsyncExitStack() as stack:
-            hanging = await stack.enter_async_context(endpoint())
-            addresses: Sequence[str] = (rejecting, hanging.address, "127.0.0.1:1")
-            services = []
-            for name, address in zip(names, addresses, strict=True):
-                tracing = {"endpoint": address, "samplingRatePerMillion": ALL}
-                scheduler = f"{namespace}-{name}"
-                services.append(await stack.enter_async_context(running(scheduler, gates=GATES, tracing=tracing)))
-                for number in range(5):
-                    wanted = make_pod(f"{name}-{number}", scheduler, nodeSelector={"for": namespace})
-                    await asyncio.to_thread(api.create, pods, wanted)
-            bound = await until(lambda: api.get(pods), all_bound)
-            assert len(bound["items"]) == 15
-            for service in services:
-                await until(lambda service=service: len(service.attempts), lambda count: count == 5)
-                assert {attempt.result for attempt in service.attempts} == {"Success"}
-            await until(lambda: failed_exports(services[0].port), lambda count: count >= 5)
-
-    asyncio.run(test())
+    async with AsyncExitStack() as stack:
+        hanging = await stack.enter_async_context(endpoint())
+        addresses: Sequence[str] = (rejecting, hanging.address, "127.0.0.1:1")
+        services = []
+        for name, address in zip(names, addresses, strict=True):
+            tracing = {"endpoint": address, "samplingRatePerMillion": ALL}
+            scheduler = f"{namespace}-{name}"
+            services.append(await stack.enter_async_context(running(scheduler, gates=GATES, tracing=tracing)))
+            for number in range(5):
+                wanted = make_pod(f"{name}-{number}", scheduler, nodeSelector={"for": namespace})
+                await asyncio.to_thread(api.create, pods, wanted)
+        bound = await until(lambda: api.get(pods), all_bound)
+        assert len(bound["items"]) == 15
+        for service in services:
+            await until(lambda service=service: len(service.attempts), lambda count: count == 5)
+            assert {attempt.result for attempt in service.attempts} == {"Success"}
+        await until(lambda: failed_exports(services[0].port), lambda count: count >= 5)

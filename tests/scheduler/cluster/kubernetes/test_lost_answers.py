@@ -81,7 +81,7 @@ async def proxied(control_plane: Any, folder: Path) -> AsyncIterator[tuple[Proxy
         await proxy.ended()
 
 
-def test_a_binding_whose_answer_is_lost_counts_once(
+async def test_a_binding_whose_answer_is_lost_counts_once(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any, tmp_path: Path
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -103,21 +103,18 @@ def test_a_binding_whose_answer_is_lost_counts_once(
         conditions = api.get(f"{pods}/{name}")["status"].get("conditions", ())
         return any("Insufficient cpu" in each.get("message", "") for each in conditions)
 
-    async def test() -> None:
-        async with (
-            proxied(control_plane, tmp_path) as (proxy, kubeconfig),
-            running(namespace, kubeconfig=kubeconfig, plugins={"Hold": Hold}) as service,
-        ):
-            await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
-            assert await asyncio.to_thread(reached.wait, 60)
-            proxy.mute()
-            go.set()
-            await until(lambda: api.get(f"{pods}/web")["spec"].get("nodeName"))
-            proxy.cut()
-            await asyncio.to_thread(api.create, pods, make_pod("next", namespace, "1", **selector))
-            await until(lambda: refused("next"))
-            await asyncio.to_thread(api.delete, f"{pods}/web")
-            await until(lambda: api.get(f"{pods}/next")["spec"].get("nodeName"))
-            assert next(each.result for each in service.attempts if each.pod.name == "web") == "Error"
-
-    asyncio.run(test())
+    async with (
+        proxied(control_plane, tmp_path) as (proxy, kubeconfig),
+        running(namespace, kubeconfig=kubeconfig, plugins={"Hold": Hold}) as service,
+    ):
+        await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
+        assert await asyncio.to_thread(reached.wait, 60)
+        proxy.mute()
+        go.set()
+        await until(lambda: api.get(f"{pods}/web")["spec"].get("nodeName"))
+        proxy.cut()
+        await asyncio.to_thread(api.create, pods, make_pod("next", namespace, "1", **selector))
+        await until(lambda: refused("next"))
+        await asyncio.to_thread(api.delete, f"{pods}/web")
+        await until(lambda: api.get(f"{pods}/next")["spec"].get("nodeName"))
+        assert next(each.result for each in service.attempts if each.pod.name == "web") == "Error"

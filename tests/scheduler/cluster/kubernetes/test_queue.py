@@ -32,7 +32,7 @@ def waiting(text: str) -> dict[str, float]:
     return {sample.labels["queue"]: sample.value for sample in family.samples}
 
 
-def test_the_same_events_move_the_same_pods(
+async def test_the_same_events_move_the_same_pods(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any, kube_scheduler: Any
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -52,34 +52,31 @@ def test_the_same_events_move_the_same_pods(
         statuses = [api.get(f"{pods}/{each}-{name}")["status"] for each in both]
         return all(any(one["type"] == "PodScheduled" for one in status.get("conditions", ())) for status in statuses)
 
-    async def test() -> None:
-        async with running(both[0]) as service:
+    async with running(both[0]) as service:
 
-            def texts() -> tuple[str, str]:
-                with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics", timeout=120) as answer:
-                    return answer.read().decode(), control_plane.scheduler_get("/metrics")
+        def texts() -> tuple[str, str]:
+            with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics", timeout=120) as answer:
+                return answer.read().decode(), control_plane.scheduler_get("/metrics")
 
-            def change() -> None:
-                create("gated", schedulingGates=[{"name": "example.com/quota"}])
-                create("picky", nodeSelector={"disk": namespace})
-                create("huge", cpu="100", tolerations=[{"operator": "Exists"}])
-                create("plain")
+        def change() -> None:
+            create("gated", schedulingGates=[{"name": "example.com/quota"}])
+            create("picky", nodeSelector={"disk": namespace})
+            create("huge", cpu="100", tolerations=[{"operator": "Exists"}])
+            create("plain")
 
-            await asyncio.to_thread(change)
-            await until(lambda: bound("plain") and refused("picky") and refused("huge"))
-            await until(lambda: [waiting(each)["unschedulable"] for each in texts()], lambda found: found == [2, 2])
-            await asyncio.to_thread(
-                api.patch, f"/api/v1/nodes/{namespace}-1", {"metadata": {"labels": {"disk": namespace}}}
-            )
-            await until(lambda: bound("picky"))
-            for each in both:
-                await asyncio.to_thread(api.patch, f"{pods}/{each}-gated", {"spec": {"schedulingGates": []}})
-            await until(lambda: bound("gated"))
-            for each in both:
-                await asyncio.to_thread(api.delete, f"{pods}/{each}-plain")
-            await asyncio.to_thread(api.node, f"{namespace}-3", {"cpu": "200"})
-            await until(lambda: bound("huge"))
-            ours, theirs = await until(texts, lambda both: all(not sum(waiting(each).values()) for each in both))
-            assert incoming(ours) == incoming(theirs)
-
-    asyncio.run(test())
+        await asyncio.to_thread(change)
+        await until(lambda: bound("plain") and refused("picky") and refused("huge"))
+        await until(lambda: [waiting(each)["unschedulable"] for each in texts()], lambda found: found == [2, 2])
+        await asyncio.to_thread(
+            api.patch, f"/api/v1/nodes/{namespace}-1", {"metadata": {"labels": {"disk": namespace}}}
+        )
+        await until(lambda: bound("picky"))
+        for each in both:
+            await asyncio.to_thread(api.patch, f"{pods}/{each}-gated", {"spec": {"schedulingGates": []}})
+        await until(lambda: bound("gated"))
+        for each in both:
+            await asyncio.to_thread(api.delete, f"{pods}/{each}-plain")
+        await asyncio.to_thread(api.node, f"{namespace}-3", {"cpu": "200"})
+        await until(lambda: bound("huge"))
+        ours, theirs = await until(texts, lambda both: all(not sum(waiting(each).values()) for each in both))
+        assert incoming(ours) == incoming(theirs)

@@ -139,22 +139,19 @@ def test_a_pod_recreated_under_its_name_is_scheduled_by_itself(
     race(recreate, refused, fits=True)
 
 
-def test_a_node_deleted_and_made_anew_takes_pods_again(
+async def test_a_node_deleted_and_made_anew_takes_pods_again(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods, node = control_plane.api, f"/api/v1/namespaces/{namespace}/pods", f"{namespace}-n"
     api.node(node, {"cpu": "1"}, labels={"for": namespace})
     selector = {"nodeSelector": {"for": namespace}}
 
-    async def test() -> None:
-        async with running(namespace):
-            await asyncio.to_thread(api.delete, f"/api/v1/nodes/{node}")
-            await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
-            await until(lambda: api.get(f"{pods}/web"), lambda pod: pod["status"].get("conditions"))
-            await asyncio.to_thread(api.node, node, {"cpu": "1"}, labels={"for": namespace})
-            await until(lambda: api.get(f"{pods}/web"), bound)
-
-    asyncio.run(test())
+    async with running(namespace):
+        await asyncio.to_thread(api.delete, f"/api/v1/nodes/{node}")
+        await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
+        await until(lambda: api.get(f"{pods}/web"), lambda pod: pod["status"].get("conditions"))
+        await asyncio.to_thread(api.node, node, {"cpu": "1"}, labels={"for": namespace})
+        await until(lambda: api.get(f"{pods}/web"), bound)
 
 
 def test_two_that_schedule_the_same_pods_bind_each_once(
@@ -219,7 +216,7 @@ def test_a_leader_that_loses_its_lease_ends_and_another_goes_on(
     assert all(len(nodes) == 1 for nodes in on.values())
 
 
-def test_an_api_server_that_is_restarted_in_the_middle_leaves_nothing_undone(
+async def test_an_api_server_that_is_restarted_in_the_middle_leaves_nothing_undone(
     mortal_control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = mortal_control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -231,21 +228,18 @@ def test_an_api_server_that_is_restarted_in_the_middle_leaves_nothing_undone(
         for number in range(start, start + 10):
             api.create(pods, make_pod(f"p{number}", namespace, nodeSelector={"for": namespace}))
 
-    async def test() -> None:
-        async with running(namespace):
-            await asyncio.to_thread(create, 0)
-            mortal_control_plane.stop_one("kube-apiserver", kill=True)
-            mortal_control_plane.launch_apiserver()
-            await asyncio.to_thread(mortal_control_plane.await_apiserver)
-            await asyncio.to_thread(create, 10)
-            items = await until(lambda: api.get(pods)["items"], lambda items: all(bound(pod) for pod in items))
-            # 20 Pods, 20 places: had one been counted twice or forgotten, it would not have come out even.
-            assert Counter(bound(pod) for pod in items) == dict.fromkeys(nodes, 10)
-
-    asyncio.run(test())
+    async with running(namespace):
+        await asyncio.to_thread(create, 0)
+        mortal_control_plane.stop_one("kube-apiserver", kill=True)
+        mortal_control_plane.launch_apiserver()
+        await asyncio.to_thread(mortal_control_plane.await_apiserver)
+        await asyncio.to_thread(create, 10)
+        items = await until(lambda: api.get(pods)["items"], lambda items: all(bound(pod) for pod in items))
+        # 20 Pods, 20 places: had one been counted twice or forgotten, it would not have come out even.
+        assert Counter(bound(pod) for pod in items) == dict.fromkeys(nodes, 10)
 
 
-def test_an_api_server_that_comes_later_is_waited_for(
+async def test_an_api_server_that_comes_later_is_waited_for(
     mortal_control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = mortal_control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -253,11 +247,8 @@ def test_an_api_server_that_comes_later_is_waited_for(
     mortal_control_plane.stop_one("kube-apiserver", kill=True)
     election = ELECTION | {"resourceNamespace": namespace, "resourceName": "scheduler"}
 
-    async def test() -> None:
-        async with running(namespace, leaderElection=election, delayCacheUntilActive=True):
-            mortal_control_plane.launch_apiserver()
-            await asyncio.to_thread(mortal_control_plane.await_apiserver)
-            await asyncio.to_thread(api.create, pods, make_pod("web", namespace))
-            await until(lambda: api.get(f"{pods}/web"), bound)
-
-    asyncio.run(test())
+    async with running(namespace, leaderElection=election, delayCacheUntilActive=True):
+        mortal_control_plane.launch_apiserver()
+        await asyncio.to_thread(mortal_control_plane.await_apiserver)
+        await asyncio.to_thread(api.create, pods, make_pod("web", namespace))
+        await until(lambda: api.get(f"{pods}/web"), bound)

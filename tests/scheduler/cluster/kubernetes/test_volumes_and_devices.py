@@ -5,11 +5,22 @@ from typing import Any
 
 import pytest
 
+from tests.scheduler.cluster.kubernetes.stored_objects import (
+    CLASSES,
+    RESOURCE,
+    VOLUMES,
+    claim,
+    claims_of,
+    controller_binds,
+    devices,
+    local_volume,
+    storage_class,
+    using_volume,
+    volume,
+)
+
 pytestmark = pytest.mark.control_plane
 
-VOLUMES = "/api/v1/persistentvolumes"
-CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
-RESOURCE = "/apis/resource.k8s.io/v1"
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
@@ -17,105 +28,47 @@ def is_bound(pod: Any) -> bool:
     return "nodeName" in pod["spec"]
 
 
-def storage_class(name: str, provisioner: str) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
-
-
-def claim(storage_class_name: str) -> dict[str, Any]:
-    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {"metadata": {"name": "data"}, "spec": {"storageClassName": storage_class_name, **wanted}}
-
-
-def volume(name: str, storage_class_name: str, host: str) -> dict[str, Any]:
-    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
-    spec = {
-        "storageClassName": storage_class_name,
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "local": {"path": "/data"},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
-    }
-    return {"metadata": {"name": name}, "spec": spec}
-
-
-def with_claim(make_pod: Any, scheduler: str) -> Any:
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    return make_pod("web", scheduler, volumes=volumes, nodeSelector={"for": scheduler})
-
-
-def controller_binds(api: Any, claims: str, name: str) -> None:
-    """What the volume controller does once a claim's volume is known."""
-    completed = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
-    api.patch(f"{claims}/data", {"metadata": completed, "spec": {"volumeName": name}})
-
-
-def test_a_local_volume_decides_the_node_and_is_bound_first(
+async def test_a_local_volume_decides_the_node_and_is_bound_first(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
-    claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
     for suffix in "ab":
         api.node(f"{namespace}-{suffix}", labels={"for": namespace})
-    api.create(CLASSES, storage_class(namespace, "kubernetes.io/no-provisioner"))
-    api.create(VOLUMES, volume(namespace, namespace, f"{namespace}-b"))
-    api.patch(f"{VOLUMES}/{namespace}/status", {"status": {"phase": "Available"}})
-    created = api.create(claims, claim(namespace))
+    created = local_volume(api, namespace, f"{namespace}-b")
 
-    async def test() -> None:
-        async with running(namespace):
-            await asyncio.to_thread(api.create, pods, with_claim(make_pod, namespace))
-            taken = await until(lambda: api.get(f"{VOLUMES}/{namespace}"), lambda volume: "claimRef" in volume["spec"])
-            assert taken["spec"]["claimRef"]["uid"] == created["metadata"]["uid"]
-            assert taken["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
-            assert not is_bound(await asyncio.to_thread(api.get, f"{pods}/web"))
-            await asyncio.to_thread(controller_binds, api, claims, namespace)
-            bound = await until(lambda: api.get(f"{pods}/web"), is_bound)
-            assert bound["spec"]["nodeName"] == f"{namespace}-b"
-
-    asyncio.run(test())
+    async with running(namespace):
+        await asyncio.to_thread(
+            api.create, pods, using_volume(make_pod("web", namespace, nodeSelector={"for": namespace}))
+        )
+        taken = await until(lambda: api.get(f"{VOLUMES}/{namespace}"), lambda volume: "claimRef" in volume["spec"])
+        assert taken["spec"]["claimRef"]["uid"] == created["metadata"]["uid"]
+        assert taken["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
+        assert not is_bound(await asyncio.to_thread(api.get, f"{pods}/web"))
+        await asyncio.to_thread(controller_binds, api, namespace)
+        bound = await until(lambda: api.get(f"{pods}/web"), is_bound)
+        assert bound["spec"]["nodeName"] == f"{namespace}-b"
 
 
-def test_a_claim_is_told_its_node_and_the_pod_waits_for_the_volume(
+async def test_a_claim_is_told_its_node_and_the_pod_waits_for_the_volume(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
-    claims, node = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", f"{namespace}-a"
+    claims, node = claims_of(namespace), f"{namespace}-a"
     api.node(node, labels={"for": namespace})
     api.create(CLASSES, storage_class(namespace, "disk.example.com"))
     api.create(claims, claim(namespace))
 
-    async def test() -> None:
-        async with running(namespace):
-            await asyncio.to_thread(api.create, pods, with_claim(make_pod, namespace))
-            told = await until(
-                lambda: api.get(f"{claims}/data"), lambda claim: SELECTED in claim["metadata"].get("annotations", {})
-            )
-            assert told["metadata"]["annotations"][SELECTED] == node
-            await asyncio.to_thread(api.create, VOLUMES, volume(namespace, namespace, node))
-            await asyncio.to_thread(controller_binds, api, claims, namespace)
-            assert (await until(lambda: api.get(f"{pods}/web"), is_bound))["spec"]["nodeName"] == node
-
-    asyncio.run(test())
-
-
-def devices(api: Any, namespace: str, names: str, claims: str) -> None:
-    """A class, devices of these names on node b, and claims of these names, each for a large one."""
-    driver = f"{namespace}.example.com"
-    attributes = {"size": {"string": "large"}}
-    spec = {
-        "driver": driver,
-        "nodeName": f"{namespace}-b",
-        "pool": {"name": f"{namespace}-b", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": name, "attributes": attributes} for name in names],
-    }
-    api.create(f"{RESOURCE}/resourceslices", {"metadata": {"name": namespace}, "spec": spec})
-    of_driver = {"cel": {"expression": f"device.driver == '{driver}'"}}
-    api.create(f"{RESOURCE}/deviceclasses", {"metadata": {"name": namespace}, "spec": {"selectors": [of_driver]}})
-    large = {"cel": {"expression": f"device.attributes['{driver}'].size == 'large'"}}
-    request = {"name": "r", "exactly": {"deviceClassName": namespace, "selectors": [large]}}
-    for name in claims:
-        wanted = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
-        api.create(f"{RESOURCE}/namespaces/{namespace}/resourceclaims", wanted)
+    async with running(namespace):
+        await asyncio.to_thread(
+            api.create, pods, using_volume(make_pod("web", namespace, nodeSelector={"for": namespace}))
+        )
+        told = await until(
+            lambda: api.get(f"{claims}/data"), lambda claim: SELECTED in claim["metadata"].get("annotations", {})
+        )
+        assert told["metadata"]["annotations"][SELECTED] == node
+        await asyncio.to_thread(api.create, VOLUMES, volume(namespace, namespace, node))
+        await asyncio.to_thread(controller_binds, api, namespace)
+        assert (await until(lambda: api.get(f"{pods}/web"), is_bound))["spec"]["nodeName"] == node
 
 
 def with_device(make_pod: Any, name: str, scheduler: str, claim_name: str) -> Any:
@@ -123,35 +76,32 @@ def with_device(make_pod: Any, name: str, scheduler: str, claim_name: str) -> An
     return make_pod(name, scheduler, nodeSelector={"for": scheduler}, resourceClaims=claims)
 
 
-def test_a_claim_gets_its_devices_and_the_pod_their_node(
+async def test_a_claim_gets_its_devices_and_the_pod_their_node(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
     for suffix in "ab":
         api.node(f"{namespace}-{suffix}", labels={"for": namespace})
-    devices(api, namespace, "x", "g")
+    devices(api, namespace, f"{namespace}-b", "x", "g")
 
-    async def test() -> None:
-        async with running(namespace, profiles=[{"schedulerName": namespace}]):
-            created = await asyncio.to_thread(api.create, pods, with_device(make_pod, "web", namespace, "g"))
-            bound = await until(lambda: api.get(f"{pods}/web"), is_bound)
-            assert bound["spec"]["nodeName"] == f"{namespace}-b"
-            claim = await asyncio.to_thread(api.get, f"{RESOURCE}/namespaces/{namespace}/resourceclaims/g")
-            [result] = claim["status"]["allocation"]["devices"]["results"]
-            assert (result["request"], result["device"]) == ("r", "x")
-            assert [each["uid"] for each in claim["status"]["reservedFor"]] == [created["metadata"]["uid"]]
-            assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
-
-    asyncio.run(test())
+    async with running(namespace, profiles=[{"schedulerName": namespace}]):
+        created = await asyncio.to_thread(api.create, pods, with_device(make_pod, "web", namespace, "g"))
+        bound = await until(lambda: api.get(f"{pods}/web"), is_bound)
+        assert bound["spec"]["nodeName"] == f"{namespace}-b"
+        claim = await asyncio.to_thread(api.get, f"{RESOURCE}/namespaces/{namespace}/resourceclaims/g")
+        [result] = claim["status"]["allocation"]["devices"]["results"]
+        assert (result["request"], result["device"]) == ("r", "x")
+        assert [each["uid"] for each in claim["status"]["reservedFor"]] == [created["metadata"]["uid"]]
+        assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
 
 
-def test_no_device_is_given_twice_and_one_that_goes_free_is_given_again(
+async def test_no_device_is_given_twice_and_one_that_goes_free_is_given_again(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
     claims = f"{RESOURCE}/namespaces/{namespace}/resourceclaims"
     api.node(f"{namespace}-b", labels={"for": namespace})
-    devices(api, namespace, "xy", "cde")
+    devices(api, namespace, f"{namespace}-b", "xy", "cde")
 
     def holders() -> dict[str, str]:
         """The claims that have a device, by the device."""
@@ -163,19 +113,16 @@ def test_no_device_is_given_twice_and_one_that_goes_free_is_given_again(
     def waiting() -> list[str]:
         return [each["metadata"]["name"] for each in api.get(pods)["items"] if not is_bound(each)]
 
-    async def test() -> None:
-        async with running(namespace, profiles=[{"schedulerName": namespace}]):
-            for name in "cde":
-                await asyncio.to_thread(api.create, pods, with_device(make_pod, name, namespace, name))
-            await until(waiting, lambda names: len(names) == 1)
-            held = await asyncio.to_thread(holders)
-            assert held.keys() == {"x", "y"}
-            [last] = await asyncio.to_thread(waiting)
-            # What the claim's controller does when the Pod that uses it is gone.
-            await asyncio.to_thread(api.delete, f"{pods}/{held['x']}")
-            free = {"status": {"allocation": None, "reservedFor": None}}
-            await asyncio.to_thread(api.patch, f"{claims}/{held['x']}/status", free)
-            await until(lambda: api.get(f"{pods}/{last}"), is_bound)
-            assert await asyncio.to_thread(holders) == {"x": last, "y": held["y"]}
-
-    asyncio.run(test())
+    async with running(namespace, profiles=[{"schedulerName": namespace}]):
+        for name in "cde":
+            await asyncio.to_thread(api.create, pods, with_device(make_pod, name, namespace, name))
+        await until(waiting, lambda names: len(names) == 1)
+        held = await asyncio.to_thread(holders)
+        assert held.keys() == {"x", "y"}
+        [last] = await asyncio.to_thread(waiting)
+        # What the claim's controller does when the Pod that uses it is gone.
+        await asyncio.to_thread(api.delete, f"{pods}/{held['x']}")
+        free = {"status": {"allocation": None, "reservedFor": None}}
+        await asyncio.to_thread(api.patch, f"{claims}/{held['x']}/status", free)
+        await until(lambda: api.get(f"{pods}/{last}"), is_bound)
+        assert await asyncio.to_thread(holders) == {"x": last, "y": held["y"]}
