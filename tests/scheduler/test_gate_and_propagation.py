@@ -1,9 +1,9 @@
-"""The five rows of KEP-5927's table, and what goes in and out of Pod annotations in each."""
+"""What goes in and out of Pod annotations in a whole run; the rows of KEP-5927's table are in test_kep_5927.py."""
 
 import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import NoOpTracerProvider, SpanKind, TracerProvider
+from opentelemetry.trace import SpanKind, TracerProvider
 from podtrail_instrumentation import TracingConfiguration, provider_around
 from podtrail_instrumentation.provider import sampler
 from podtrail_scheduler import Simulation, Workload
@@ -47,11 +47,6 @@ def roots(spans: list[ReadableSpan]) -> list[ReadableSpan]:
     return [span for span in spans if span.name == "SchedulePod"]
 
 
-def creators() -> dict[str, str]:
-    """What the Pods' creators wrote, which switched off tracing leaves alone."""
-    return Cluster(None).traceparents()
-
-
 def test_gate_off_makes_no_span_and_touches_no_annotation() -> None:
     cluster = Cluster(None)
     assert cluster.attempts > 20
@@ -59,18 +54,6 @@ def test_gate_off_makes_no_span_and_touches_no_annotation() -> None:
     counters = cluster.simulation.scheduler.propagation["default-scheduler"]
     assert not counters.extracted
     assert not counters.injected
-
-
-def test_no_configuration_makes_no_span_and_passes_the_creators_context_on() -> None:
-    assert Cluster(NoOpTracerProvider()).traceparents() == creators()
-
-
-def test_rate_zero_records_nothing_but_passes_its_own_context_on(collector: CollectingSpanProcessor) -> None:
-    written = Cluster(provider(collector, 0)).traceparents()
-    assert collector.drain(2**63) == []
-    assert written.keys() == creators().keys()
-    assert not set(written.values()) & set(creators().values())
-    assert all(int(value[-2:], 16) & 1 == 0 for value in written.values())
 
 
 def test_a_rate_records_some_attempts_whole_and_others_not_at_all(collector: CollectingSpanProcessor) -> None:
@@ -82,34 +65,9 @@ def test_a_rate_records_some_attempts_whole_and_others_not_at_all(collector: Col
     assert len(sampled) == len(roots(spans))
 
 
-def test_the_whole_rate_records_every_attempt(collector: CollectingSpanProcessor) -> None:
-    cluster = Cluster(provider(collector, 1_000_000))
-    assert len(roots(collector.drain(2**63))) == cluster.attempts
-
-
-def test_a_root_links_to_the_creation_that_the_annotation_names(collector: CollectingSpanProcessor) -> None:
-    Cluster(provider(collector, 1_000_000))
-    named = creators()
-    for root in roots(collector.drain(2**63)):
-        [link] = root.links
-        name = (root.attributes or {})["k8s.pod.name"]
-        assert f"00-{link.context.trace_id:032x}-{link.context.span_id:016x}" == named[str(name)][:52]
-        assert root.parent is None
-
-
 def test_untraced_creations_leave_no_link(collector: CollectingSpanProcessor) -> None:
     Cluster(provider(collector, 1_000_000), api_server={"traced": 0})
     assert not any(root.links for root in roots(collector.drain(2**63)))
-
-
-def test_binding_writes_the_schedulers_own_context_on_the_pod(collector: CollectingSpanProcessor) -> None:
-    cluster = Cluster(provider(collector, 1_000_000))
-    own = {
-        str((root.attributes or {})["k8s.pod.name"]): f"00-{root.context.trace_id:032x}-{root.context.span_id:016x}"
-        for root in roots(collector.drain(2**63))
-    }
-    assert {name: value[:52] for name, value in cluster.traceparents().items()} == own
-    assert cluster.simulation.scheduler.propagation["default-scheduler"].injected["success"] == len(own)
 
 
 def test_a_refused_binding_writes_nothing(collector: CollectingSpanProcessor) -> None:

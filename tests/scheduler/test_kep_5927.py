@@ -7,11 +7,11 @@ The integration tests among them are run on a real API server as well, see tests
 import re
 import selectors
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider, get_current_span
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
@@ -113,7 +113,7 @@ def test_feature_gate_enabled_with_sampling_rate_0_initiates_an_otlp_connection(
     with socket.create_server(("127.0.0.1", 0)) as server, selectors.DefaultSelector() as ready:
         provider = traced(f"127.0.0.1:{server.getsockname()[1]}", 0)
         ready.register(server, selectors.EVENT_READ)
-        assert ready.select(timeout=60)
+        assert ready.select(timeout=120)
         shutdown(provider)
 
 
@@ -175,6 +175,7 @@ def test_the_root_schedule_pod_span_has_the_correct_attributes_and_a_link_when_t
     [link] = root.links
     assert (link.trace_id.hex(), link.span_id.hex()) == (CREATION[3:35], CREATION[36:52])
     assert root.parent_span_id == b""
+    assert (root.kind, root.status.code) == (Span.SPAN_KIND_CONSUMER, 0)
 
 
 def test_a_rejecting_plugin_has_the_event_plugin_rejected_with_the_result(collector: Collector) -> None:
@@ -309,9 +310,7 @@ def test_exports_that_fail_leave_scheduling_alone_and_are_counted() -> None:
     provider = tracer_provider(configuration, Resource({}), counters)
     bench = Bench(nodes=NODES, provider=provider)
     assert bench.attempt(pod()).result == "Success"
-    began = time.monotonic()
     shutdown(provider)
-    assert time.monotonic() - began < 30
     exported = {
         labels["result"]: value
         for name, labels, value in counters.samples()
