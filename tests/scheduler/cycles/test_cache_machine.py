@@ -6,6 +6,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.objects import ZONE, Node, Pod
 
+from tests.sizes import large
+
 NODES = st.sampled_from(["n1", "n2", "n3"])
 PODS = st.sampled_from(["a", "b", "c", "d"])
 
@@ -99,4 +101,4 @@ class CacheMachine(RuleBasedStateMachine):
 
 
 TestCacheMachine = CacheMachine.TestCase
-TestCacheMachine.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestCacheMachine.settings = settings(max_examples=large(40, 1000), stateful_step_count=30, deadline=None)

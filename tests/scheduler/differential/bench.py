@@ -29,12 +29,16 @@ _ATTEMPT = 5 * SECOND
 _PLAN = PodPlan(None, 3600 * SECOND, 0, "")
 
 
+_makers = cache(available)
+"""What is installed is looked up once."""
+
+
 @cache
 def _profiles() -> dict[str, ProfileConfiguration]:
     features = FeatureGates()
     read_configuration, source = read(json.dumps(configuration()), "profiles.yaml", features)
     check(read_configuration, features, source)
-    resolved = resolve(read_configuration, extension_points(available()), features, source)
+    resolved = resolve(read_configuration, extension_points(_makers()), features, source)
     return {profile.scheduler_name: profile for profile in resolved}
 
 
@@ -47,7 +51,7 @@ class Bench:
         self.nodes = Cache()
         handle = Handle(self._timeline, self.api_server, self.nodes.nodes)
         self.claims = handle.listers
-        built = make_profile(handle, _profiles()[profile], available())
+        built = make_profile(handle, _profiles()[profile], _makers())
         self.records: dict[str, AttemptRecord] = {}
         self.order: list[str] = []
         self.explanations: dict[str, ScoreExplanation] = {}

@@ -23,6 +23,8 @@ from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, TakenDev
 from podtrail_scheduler.plugins.device_allocation.pools import Pools
 from podtrail_scheduler.plugins.device_allocation.selecting import DeviceSelectors
 
+from tests.sizes import large
+
 DRIVER = "d"
 NODE = Node("n")
 COLOURS = st.sampled_from(("red", "blue"))
@@ -57,7 +59,7 @@ def possible(requests: list[list[tuple[str, int]]], devices: dict[str, tuple[str
 
 
 @given(REQUESTS, DEVICES, st.sets(st.integers(0, 4), max_size=2), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=large(60, 1000), deadline=None)
 def test_devices_are_found_whenever_there_are_any_and_are_what_was_asked_for(
     requests: list[list[tuple[str, int]]], offered: list[tuple[str, int]], used: set[int], same_rack: bool
 ) -> None:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import HostPort, LabelSelector, Pod, PodDisruptionBudget
 from podtrail_scheduler.plugins.preemption.dry_run import DryRun
+
+from tests.sizes import large
 
 pods = st.builds(
     Pod,
@@ -26,6 +28,7 @@ def fits(cluster: Any, node: NodeInfo) -> bool:
     return cluster.handle.trial.filter(CycleState(), INCOMING, node) is None
 
 
+@settings(max_examples=large(40, 1000))
 @given(running=st.lists(st.lists(pods, max_size=6), min_size=1, max_size=3), allowed=st.integers(0, 2))
 def test_victims_are_of_lower_priority_enough_and_none_too_many(
     new_cluster: Any, running: list[list[Pod]], allowed: int

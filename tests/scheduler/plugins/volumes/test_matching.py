@@ -12,6 +12,8 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.plugins.volume_binding.matching import candidates
 
+from tests.sizes import large
+
 VALUES = st.sampled_from("abc")
 CONDITIONS = st.builds(
     Requirement,
@@ -26,7 +28,7 @@ LABELS = st.dictionaries(st.sampled_from(("host", "zone")), VALUES)
 
 
 @given(VOLUMES, LABELS, st.integers(1, 3), st.sets(st.integers(0, 5), max_size=2))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=large(60, 1000), deadline=None)
 def test_the_volume_is_the_smallest_within_reach_or_the_one_that_is_kept(
     offered: list[tuple[int, NodeSelector | None, str]], labels: dict[str, str], request: int, taken: set[int]
 ) -> None:
