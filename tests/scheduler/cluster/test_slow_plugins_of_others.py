@@ -31,7 +31,7 @@ from podtrail_scheduler.plugins.registry import default_profile
 
 from tests.scheduler.bench import ROOMY, pod
 
-DEADLINE = 60
+DEADLINE = 120
 NODES = [Node(f"n{number}", allocatable=ROOMY) for number in range(2)]
 
 

@@ -22,7 +22,7 @@ class Line(NamedTuple):
 class Log:
     """Gives each line once, waiting for those to come."""
 
-    def __init__(self, path: Path, deadline: float = 60) -> None:
+    def __init__(self, path: Path, deadline: float = 120) -> None:
         """`deadline` is how many seconds a line may take."""
         self._file = path.open(encoding="utf-8", errors="replace")
         self._deadline = deadline

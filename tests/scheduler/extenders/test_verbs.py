@@ -176,7 +176,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         "-out",
         "tls.crt",
     ]
-    subprocess.run(arguments, cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(arguments, cwd=folder, check=True, capture_output=True, timeout=120)
     return folder / "tls.crt", folder / "tls.key"
 
 

@@ -169,7 +169,7 @@ def refusing(own: Namespace, namespace: str) -> Callable[[], None]:
 def failed_patches(port: int) -> float:
     """How many patches of Pod statuses have failed that service, by its metrics."""
     wanted = {"call_type": "pod_status_patch", "result": "error"}
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as answer:
         return sum(
             sample.value
             for family in text_string_to_metric_families(answer.read().decode())

@@ -97,7 +97,7 @@ async def test_a_binding_whose_answer_is_lost_counts_once(
 
         def pre_bind(self, *_: object) -> None:
             reached.set()
-            assert go.wait(60)
+            assert go.wait(120)
 
     def refused(name: str) -> bool:
         conditions = api.get(f"{pods}/{name}")["status"].get("conditions", ())
@@ -108,7 +108,7 @@ async def test_a_binding_whose_answer_is_lost_counts_once(
         running(namespace, kubeconfig=kubeconfig, plugins={"Hold": Hold}) as service,
     ):
         await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
-        assert await asyncio.to_thread(reached.wait, 60)
+        assert await asyncio.to_thread(reached.wait, 120)
         proxy.mute()
         go.set()
         await until(lambda: api.get(f"{pods}/web")["spec"].get("nodeName"))

@@ -37,7 +37,7 @@ def test_who_is_no_longer_asked_no_longer_hears_of_changes() -> None:
         gc.unfreeze()
         listers.put(StorageClass("fast"))
         assert listers.subscribers == 1
-        assert await asyncio.to_thread(told.wait, 60)
+        assert await asyncio.to_thread(told.wait, 120)
         threads.close()
 
     asyncio.run(main())

@@ -113,6 +113,6 @@ async def test_it_ends_also_while_it_binds(control_plane: Any, namespace: str, r
 
     async with running(namespace, plugins={"Never": Never}) as service:
         await asyncio.to_thread(api.create, pods, make_pod("web", namespace))
-        assert await asyncio.to_thread(binding.wait, 60)
+        assert await asyncio.to_thread(binding.wait, 120)
         service.stop.set()
         await service.ended()
