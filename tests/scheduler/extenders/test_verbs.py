@@ -1,15 +1,16 @@
 """What an extender is sent for each verb, and what becomes of its answer."""
 
 import ssl
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from podtrail_scheduler.configuration.types import ExtenderManagedResource, ExtenderTLSConfig
 from podtrail_scheduler.extenders import ExtenderError, FilterAnswer, Victims
 from podtrail_scheduler.objects import Pod
+
+from tests.certificates import Authority, Identity
 
 POD = Pod("a", uid="u-a", requests={"example.com/gpu": 1})
 NODES = ("n1", "n2", "n3")
@@ -160,35 +161,32 @@ def test_refuses_victims_that_are_not_on_the_node(ask: Ask) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for `extender.test` that signs itself, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    command = (
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 7 -subj /CN=extender.test"
-    )
-    arguments = [
-        *command.split(),
-        "-addext",
-        "subjectAltName=DNS:extender.test",
-        "-keyout",
-        "tls.key",
-        "-out",
-        "tls.crt",
-    ]
-    subprocess.run(arguments, cwd=folder, check=True, capture_output=True, timeout=120)
-    return folder / "tls.crt", folder / "tls.key"
+class Certified(NamedTuple):
+    """A server's certificate for `extender.test`, and who signed it."""
+
+    authority: bytes
+    identity: Identity
+
+    def tls(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.identity.cert_file, self.identity.key_file)
+        return context
 
 
-def test_checks_the_certificate_against_its_authority_and_name(ask: Ask, certificate: tuple[Path, Path]) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*certificate)
+@pytest.fixture
+def certified(tmp_path: Path) -> Certified:
+    authority = Authority(tmp_path)
+    return Certified(authority.certificate, authority.issue("server", "extender.test"))
+
+
+def test_checks_the_certificate_against_its_authority_and_name(ask: Ask, certified: Certified) -> None:
+    tls = certified.tls()
 
     async def scenario(asking: Any) -> Any:
-        trusted = ExtenderTLSConfig(ca_data=certificate[0].read_bytes(), server_name="extender.test")
+        trusted = ExtenderTLSConfig(ca_data=certified.authority, server_name="extender.test")
         (extender,) = asking.made(asking.extender(enable_https=True, tls_config=trusted))
         answer = await extender.prioritize(POD, NODES)
-        nameless = ExtenderTLSConfig(ca_file=str(certificate[0]))
+        nameless = ExtenderTLSConfig(ca_data=certified.authority)
         (other,) = asking.made(asking.extender(enable_https=True, tls_config=nameless))
         with pytest.raises(ExtenderError, match="certificate"):
             await other.prioritize(POD, NODES)
@@ -197,9 +195,8 @@ def test_checks_the_certificate_against_its_authority_and_name(ask: Ask, certifi
     assert ask({"prioritize": [{"Host": "n1", "Score": 1}]}, scenario, tls) == {"n1": 20}
 
 
-def test_checks_no_certificate_without_an_authority(ask: Ask, certificate: tuple[Path, Path]) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*certificate)
+def test_checks_no_certificate_without_an_authority(ask: Ask, certified: Certified) -> None:
+    tls = certified.tls()
 
     async def scenario(asking: Any) -> Any:
         (extender,) = asking.made(asking.extender(enable_https=True))
@@ -208,14 +205,13 @@ def test_checks_no_certificate_without_an_authority(ask: Ask, certificate: tuple
     assert ask({"prioritize": []}, scenario, tls) == {}
 
 
-def test_shows_its_own_certificate(ask: Ask, certificate: tuple[Path, Path]) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*certificate)
-    tls.load_verify_locations(certificate[0])
+def test_shows_its_own_certificate(ask: Ask, certified: Certified) -> None:
+    tls = certified.tls()
+    tls.load_verify_locations(cadata=certified.authority.decode())
     tls.verify_mode = ssl.CERT_REQUIRED
 
     async def scenario(asking: Any) -> Any:
-        shown = ExtenderTLSConfig(cert_data=certificate[0].read_bytes(), key_data=certificate[1].read_bytes())
+        shown = ExtenderTLSConfig(cert_data=certified.identity.certificate, key_data=certified.identity.key)
         (extender,) = asking.made(asking.extender(enable_https=True, tls_config=shown))
         answer = await extender.prioritize(POD, NODES)
         (without,) = asking.made(asking.extender(enable_https=True))
