@@ -39,7 +39,7 @@ def checked(plugin: str, point: str, nodes: int, answer: Any) -> Any:
     return error(f"plugin {plugin} answered {wrong}, which is no answer at {point}")
 
 
-def in_words(raised: Exception | SystemExit) -> str:
+def in_words(raised: BaseException) -> str:
     """What an exception of somebody else's says of itself."""
     try:
         text = str(raised)

@@ -11,14 +11,23 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
 
-RAISED_BY_PLUGINS = (Exception, SystemExit)
-"""What a plugin may raise without ending the scheduler: `sys.exit`, too. Ctrl-C and cancellation are not its own."""
+
+class SchedulerSignal(BaseException):
+    """Base of exceptions that the scheduler raises through the code of plugins, for itself."""
+
+
+def is_raised_by_plugin(raised: BaseException) -> bool:
+    """Return whether an exception of a plugin's function is its failure, which costs the attempt but not the scheduler.
+
+    `sys.exit` is, and so is a `CancelledError`: a function, unlike a coroutine, can't be cancelled by others.
+    """
+    return not isinstance(raised, (KeyboardInterrupt, GeneratorExit, SchedulerSignal))
 
 
 class Raised(NamedTuple):
     """What a plugin raised in place of an answer: as a value, for a coroutine can't raise everything on."""
 
-    error: Exception | SystemExit
+    error: BaseException
 
 
 class Aside(Protocol):
@@ -62,7 +71,9 @@ class InPlace:
         try:
             given = function(*args)
             return await given if isinstance(given, Awaitable) else given
-        except RAISED_BY_PLUGINS as raised:  # who asked deals with it
+        except BaseException as raised:  # who asked deals with it
+            if not is_raised_by_plugin(raised):
+                raise
             return Raised(raised)
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import FeatureGates
-from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS
+from podtrail_scheduler.framework.aside import is_raised_by_plugin
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.runtime.profile import Enabled, Profile
@@ -155,7 +155,9 @@ def make_profile(
         try:
             own = handle if others is None or makers[name] is IN_TREE.get(name) else others
             plugin = makers[name](own, configuration.args.get(name))
-        except RAISED_BY_PLUGINS as raised:
+        except BaseException as raised:
+            if not is_raised_by_plugin(raised):
+                raise
             raise ValueError(f"{where} can't be made: {type(raised).__name__}: {raised}") from raised
         called = getattr(plugin, "name", None)
         if called != name:
@@ -187,7 +189,9 @@ def _imported(name: str, reference: str, find: Callable[[str], ModuleType] = imp
         found: Make = getattr(find(module), attribute)
     except (ImportError, AttributeError) as missing:
         raise PluginNotFoundError(f"plugin {name}: {reference}: {missing}") from missing
-    except RAISED_BY_PLUGINS as raised:
+    except BaseException as raised:
+        if not is_raised_by_plugin(raised):
+            raise
         raise PluginNotFoundError(f"plugin {name}: {reference}: {type(raised).__name__}: {raised}") from raised
     if not callable(found):
         raise PluginNotFoundError(f"plugin {name}: {reference} is no class")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS
+from podtrail_scheduler.framework.aside import is_raised_by_plugin
 from podtrail_scheduler.framework.events import ClusterEvent, Happening, Hint, HintFunction, Hints
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 
@@ -101,7 +101,9 @@ def _hopeful(plugin: str, hints: Sequence[HintFunction], entry: QueuedPod, happe
         try:
             if hint(entry.pod, happening) is Hint.QUEUE:
                 return True
-        except RAISED_BY_PLUGINS:  # a hint that raises must strand neither the Pod nor the scheduler
+        except BaseException as raised:  # a hint that raises must strand neither the Pod nor the scheduler
+            if not is_raised_by_plugin(raised):
+                raise
             label = happening.event.label
             _logger.exception("QueueingHintFn returns error: event %s, plugin %s, pod %s", label, plugin, entry.pod.key)
             return True

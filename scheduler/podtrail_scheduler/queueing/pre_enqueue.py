@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from podtrail_scheduler.framework.answers import checked, in_words
-from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS
+from podtrail_scheduler.framework.aside import is_raised_by_plugin
 from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Code, Status, error
@@ -79,7 +79,9 @@ class PreEnqueue:
         """What the plugin answers; a status of code Error in place of an exception."""
         try:
             status: Status | None = checked(plugin.name, "preEnqueue", 0, plugin.pre_enqueue(pod))
-        except RAISED_BY_PLUGINS as raised:  # whatever a plugin raises must not end the scheduler
+        except BaseException as raised:  # whatever a plugin raises must not end the scheduler
+            if not is_raised_by_plugin(raised):
+                raise
             _logger.exception("Unexpected error running PreEnqueue plugin: pod %s, plugin %s", pod.key, plugin.name)
             return error(f"plugin {plugin.name} raised {in_words(raised)}")
         return status

@@ -13,7 +13,7 @@ from podtrail_instrumentation import Span
 from podtrail_instrumentation.steps import Operation, Step
 
 from podtrail_scheduler.framework.answers import checked, in_words
-from podtrail_scheduler.framework.aside import IN_PLACE, RAISED_BY_PLUGINS, Aside, Raised
+from podtrail_scheduler.framework.aside import IN_PLACE, Aside, Raised, is_raised_by_plugin
 from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult, Plugin, PostFilterResult, is_in_tree
@@ -150,7 +150,7 @@ class Caller:
                 answer = await given if isinstance(given, Awaitable) else given
             else:
                 answer = await self._call_aside(plugin, point, function, state, pod, *args)
-        except RAISED_BY_PLUGINS as raised:
+        except (Exception, SystemExit) as raised:  # noqa: BLE001, what plugins of others raise is caught where they run
             answer = _raised(plugin, point, raised)
         finally:
             if token is not None:
@@ -171,7 +171,9 @@ class Caller:
             with self.aside.outside(plugin.name, point):
                 given = function(*args)
             answer: Answer = checked(plugin.name, point, calls, given)
-        except RAISED_BY_PLUGINS as raised:  # whatever a plugin raises must not end the scheduler
+        except BaseException as raised:  # whatever a plugin raises must not end the scheduler
+            if not is_raised_by_plugin(raised):
+                raise
             return _raised(plugin, point, raised)
         else:
             return answer
@@ -188,7 +190,9 @@ class Caller:
             with self.aside.outside(plugin.name, point):
                 key = function(pod)
                 hash(key)
-        except RAISED_BY_PLUGINS as raised:
+        except BaseException as raised:
+            if not is_raised_by_plugin(raised):
+                raise
             return _raised(plugin, point, raised)
         return checked(plugin.name, point, 0, key) if isinstance(key, Status) else key
 
@@ -288,6 +292,6 @@ def _status(answer: object) -> Status | None:
     return answer if isinstance(answer, Status) else None
 
 
-def _raised(plugin: Plugin, point: str, raised: Exception | SystemExit) -> Status:
+def _raised(plugin: Plugin, point: str, raised: BaseException) -> Status:
     _logger.error("Plugin %s raised at %s", plugin.name, point, exc_info=raised)
     return error(f"plugin {plugin.name} raised {in_words(raised)}")

@@ -1,6 +1,7 @@
 """The nodes in the order in which they are looked at, and which of them have changed since when."""
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import REGION, ZONE, Node
@@ -11,14 +12,20 @@ def zone_of(node: Node) -> tuple[str, str]:
     return node.labels.get(REGION, ""), node.labels.get(ZONE, "")
 
 
-class NodeList(list[NodeInfo]):
-    """The nodes of a table in one of its layouts: who is given them can ask `table` what has changed."""
+class NodeList(tuple[NodeInfo, ...]):  # noqa: SLOT001, a tuple can't have slots with values
+    """The nodes of a table in one of its layouts; `table` tells what has changed.
 
-    __slots__ = ("table",)
+    Plugins are given it, so it can't be changed: what one of them did to it would reach the attempts of all Pods.
+    """
 
-    def __init__(self, infos: Iterable[NodeInfo], table: "NodeTable") -> None:
-        super().__init__(infos)
-        self.table = table
+    table: "NodeTable"
+
+    @classmethod
+    def of(cls, infos: Iterable[NodeInfo], table: "NodeTable") -> Self:
+        """Return the nodes in this order."""
+        nodes = cls(infos)
+        nodes.table = table
+        return nodes
 
 
 class NodeTable:
@@ -36,7 +43,7 @@ class NodeTable:
         self.index: dict[str, int] = {}
         self._zones: dict[tuple[str, str], dict[str, NodeInfo]] = {}
         self._zone_of: dict[str, tuple[str, str]] = {}
-        self._infos = NodeList((), self)
+        self._infos = NodeList.of((), self)
         self._stale = False
 
     @property
@@ -89,7 +96,7 @@ class NodeTable:
         zones = [list(nodes.values()) for nodes in self._zones.values()]
         longest = max(map(len, zones), default=0)
         turns = (zone[turn] for turn in range(longest) for zone in zones if turn < len(zone))
-        self._infos = NodeList(turns, self)
+        self._infos = NodeList.of(turns, self)
         self.index = {info.name: index for index, info in enumerate(self._infos)}
         self._stale = False
         self.layout += 1

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from podtrail_scheduler.framework.answers import in_words
-from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS, Aside
+from podtrail_scheduler.framework.aside import Aside, is_raised_by_plugin
 from podtrail_scheduler.framework.events import Hints, hints_of
 from podtrail_scheduler.framework.extending import PLUGIN as EXTENDERS
 from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin, QueueSortPlugin, is_in_tree
@@ -27,7 +27,9 @@ def order_of(plugin: QueueSortPlugin, aside: Aside) -> Callable[[QueuedPod], tup
     def key(entry: QueuedPod) -> tuple[int, ...]:
         try:
             given = sort_key(entry)
-        except RAISED_BY_PLUGINS as raised:  # whatever a plugin raises must not end the scheduler
+        except BaseException as raised:  # whatever a plugin raises must not end the scheduler
+            if not is_raised_by_plugin(raised):
+                raise
             wrong = f"raised {in_words(raised)}"
         else:
             if isinstance(given, tuple) and given and all(isinstance(part, int | float) for part in given):

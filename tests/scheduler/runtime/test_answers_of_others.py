@@ -1,5 +1,6 @@
 """What a plugin of somebody else's answers or raises fails the attempt it was asked in, and never the scheduler."""
 
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,10 @@ NONSENSE = (
 )
 
 
+class Odd(BaseException):
+    """No `Exception`, as a plugin's library may have them."""
+
+
 class Wordless(Exception):
     def __str__(self) -> str:
         raise LookupError("no words")
@@ -61,7 +66,7 @@ def attempted(point: str, method: Callable[..., Any]) -> Bench:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_what_raises_fails_its_attempt(point: str) -> None:
-    for error in (RuntimeError("boom"), StopIteration(), Wordless(), SystemExit(4)):
+    for error in (RuntimeError("boom"), StopIteration(), Wordless(), SystemExit(4), CancelledError(), Odd("x")):
         bench = attempted(point, raises(error))
         assert {record.result for record in bench.records} <= {"Error", "Unschedulable"}
         assert any(f"Mine raised {type(error).__name__}" in record.message for record in bench.records)
@@ -97,12 +102,12 @@ def test_the_message_names_plugin_answer_and_point(point: str, answer: Any, text
     assert text in attempted(point, answers(answer)).records[0].message
 
 
-@pytest.mark.parametrize("answer", ["no", 42, Status("x", 5), RuntimeError("boom"), SystemExit(4)])  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", ["no", 42, Status("x", 5), RuntimeError("boom"), SystemExit(4), Odd("x")])  # type: ignore[arg-type]
 def test_a_pre_enqueue_that_fails_holds_its_pod_back_and_nobody_else(answer: Any) -> None:
     def pre_enqueue(_: Any, each: Any) -> Any:
         if each.name == "b":
             return None
-        if isinstance(answer, Exception | SystemExit):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
@@ -113,7 +118,15 @@ def test_a_pre_enqueue_that_fails_holds_its_pod_back_and_nobody_else(answer: Any
 
 
 @pytest.mark.parametrize(
-    "sort_key", [raises(KeyError("x")), raises(SystemExit(4)), answers(None), answers(("a",)), answers(())]
+    "sort_key",
+    [
+        raises(KeyError("x")),
+        raises(SystemExit(4)),
+        raises(CancelledError()),
+        answers(None),
+        answers(("a",)),
+        answers(()),
+    ],
 )
 def test_a_pod_whose_place_in_the_queue_a_plugin_cannot_tell_comes_last(sort_key: Callable[..., Any]) -> None:
     def tells(_: Any, entry: Any) -> Any:
@@ -125,3 +138,17 @@ def test_a_pod_whose_place_in_the_queue_a_plugin_cannot_tell_comes_last(sort_key
         bench.create(pod(name))
     bench.step_until(lambda: len(bench.records) == 3)
     assert [record.pod.name for record in bench.records] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda nodes: nodes.clear(), lambda nodes: nodes.sort(key=id), lambda nodes: nodes.pop()]
+)
+def test_a_plugin_cannot_change_the_list_of_nodes_of_other_attempts(change: Callable[..., Any]) -> None:
+    def pre_filter(_: Any, state: Any, each: Any, nodes: Any) -> None:
+        if each.name == "a":
+            change(nodes)
+
+    mine = type("Mine", (), {"name": "Mine", "pre_filter": pre_filter})()
+    bench = Bench(nodes=NODES, profile=lambda _: Profile("default-scheduler", [Enabled(mine), Enabled(Binder())]))
+    assert bench.attempt(pod("a")).result == "Error"
+    assert bench.attempt(pod("b")).result == "Success"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from podtrail_instrumentation.klog import structured
 
-from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS, Raised
+from podtrail_scheduler.framework.aside import Raised, SchedulerSignal
 
 Answer = TypeVar("Answer")
 
@@ -29,7 +29,7 @@ PATIENCE = 10.0
 _log = logging.getLogger(__name__)
 
 
-class _Abandoned(BaseException):
+class _Abandoned(SchedulerSignal):
     """Nobody waits for the work any more; unwinds it."""
 
 
@@ -68,6 +68,8 @@ class _Job:
         self.told.put(_Whereabouts(plugin, point, back))
         try:
             yield
+        except (KeyboardInterrupt, GeneratorExit) as raised:  # only the main thread gets those from elsewhere
+            raise RuntimeError(f"{type(raised).__name__}: {raised}") from raised
         finally:
             try:
                 self._loop.call_soon_threadsafe(_said, back)
@@ -165,6 +167,10 @@ class PluginThreads:
         told = self.loop.create_task(self._tell(pod, plugin, point))
         try:
             return await answer
+        except asyncio.CancelledError as raised:
+            if _is_cancelled():
+                raise
+            return Raised(raised)  # the loop of coroutines has ended, and with it the plugin's
         finally:
             told.cancel()
 
@@ -190,11 +196,8 @@ def _settle(answer: Future[Any], work: Callable[[], Any]) -> None:
     """Has `answer` be what comes of `work`, unless nobody wants it any more."""
     try:
         outcome = work()
-    except RAISED_BY_PLUGINS as raised:  # who asked deals with it
+    except BaseException as raised:  # noqa: BLE001, in a thread of its own all is the plugin's
         outcome = Raised(raised)
-    except BaseException as raised:  # noqa: BLE001, raised again where it is waited for
-        answer.set_exception(raised)
-        return
     if answer.set_running_or_notify_cancel():
         answer.set_result(outcome)
 
@@ -215,5 +218,13 @@ async def _end() -> None:
 async def _outcome(work: Awaitable[Any]) -> Any:
     try:
         return await work
-    except RAISED_BY_PLUGINS as raised:
+    except BaseException as raised:
+        if isinstance(raised, asyncio.CancelledError) and _is_cancelled():
+            raise
         return Raised(raised)
+
+
+def _is_cancelled() -> bool:
+    """Return whether somebody cancels the running task: else a CancelledError is of a task that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
