@@ -64,6 +64,11 @@ class Session:
         return self._correlator.outcome
 
     @property
+    def newest(self) -> int:
+        """When the newest line of the logs was written; 0 before there is one."""
+        return max((log.newest for log in self._logs.values()), default=0)
+
+    @property
     def waiting(self) -> bool:
         """Whether attempts are complete that `expire` has not returned yet."""
         return bool(self._complete)

@@ -97,13 +97,14 @@ class LogSource:
                 yield LogPiece("stdin", read)
             return
         while True:
-            self.behind = False
+            found = False
             for tail in [*self._following.readers.values()]:
                 while pieces := await asyncio.to_thread(tail.read):
-                    self.behind = True
+                    found = self.behind = True
                     for piece in pieces:
                         yield piece
-            if not self.behind:
+            self.behind = found
+            if not found:
                 self.caught_up.set()
                 if not self._config.follow:
                     return

@@ -97,7 +97,7 @@ class KubeSchedulerReceiver:
         try:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=_TICK)
-                await self._give(self._session.expire(time.time_ns()), consume)
+                await self._give(self._session.expire(self._now()), consume)
                 if time.monotonic() - written > _CHECKPOINT_PERIOD:
                     self._write_checkpoint()
                     written = time.monotonic()
@@ -107,6 +107,11 @@ class KubeSchedulerReceiver:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
             self._write_checkpoint()
+
+    def _now(self) -> int:
+        """Return what time it is: in a log that has not been read to its end yet, that of its newest line."""
+        now = time.time_ns()
+        return min(now, self._session.newest) if self._logs is not None and self._logs.behind else now
 
     def _write_checkpoint(self) -> None:
         """Write what a successor must know, when everything that was read is told and everything written was read."""
