@@ -309,14 +309,6 @@ def test_links_beyond_the_quota_are_counted(linked: Make) -> None:
     assert under_test.counted("linked_quota_hits") == {"": 1}
 
 
-def test_a_trace_with_a_thousand_links_rescues_no_more_than_the_quota(linked: Make) -> None:
-    under_test = linked(max_linked_traces=10)
-    under_test.send(0, *(Linked(number) for number in range(1, 501)))
-    under_test.send(5, Linked(1_000, links=range(1, 1_000), failed=True))
-    under_test.stop(12)
-    assert len(under_test.kept) == 11
-
-
 def test_attempts_under_one_configuration_are_not_kept_for_one_another(linked: Make) -> None:
     under_test = linked()
     under_test.send(0, *(Linked(number, links=[number + 1], configuration=90) for number in (1, 3, 5)), Linked(90))
@@ -330,14 +322,6 @@ def test_neither_is_the_change_that_failed_for_all_that_came_after_it(linked: Ma
     under_test.send(0, Linked(90, failed=True), *(Linked(number, configuration=90) for number in (1, 2)))
     under_test.stop(10)
     assert under_test.kept == [(90, 1)]
-
-
-def test_cycles_come_to_an_end(linked: Make) -> None:
-    under_test = linked(max_hops=8)
-    under_test.send(0, *(Linked(number, links=[number % 4 + 1, number]) for number in (1, 2, 3, 4)))
-    under_test.send(5, Linked(5, links=[5, 1], failed=True))
-    under_test.stop(9)
-    assert sorted(trace for trace, _ in under_test.kept) == [1, 2, 3, 4, 5]
 
 
 def test_links_to_no_trace_link_nothing(linked: Make) -> None:
@@ -561,21 +545,3 @@ def test_a_trace_about_several_pods_brings_none_for_the_sake_of_another(linked: 
     under_test.send(0, Linked(3, attributes=ids))
     under_test.stop(9)
     assert under_test.decisions == {1: "sampled", 2: "not_sampled", 3: "sampled"}
-
-
-def test_a_flood_of_one_uid_keeps_no_more_than_the_quota_and_is_counted(linked: Make) -> None:
-    under_test = linked(max_hops=1, whole_pods=True, max_linked_traces=20, max_remembered=500)
-    under_test.send(0, of_pod(1, failed=True))
-    for second in range(10):
-        under_test.send(second, *(of_pod(1_000 * second + number) for number in range(2, 200)))
-    under_test.stop(20)
-    assert sum(decision == "sampled" for decision in under_test.decisions.values()) == 21
-    assert under_test.counted("linked_quota_hits")
-
-
-def test_a_span_that_comes_twice_keeps_nothing_twice(linked: Make) -> None:
-    under_test = linked(max_hops=1, whole_pods=True)
-    for at in (0, 0, 5):
-        under_test.send(at, of_pod(1, failed=True), of_pod(2))
-    under_test.stop(20)
-    assert under_test.decisions == {1: "sampled", 2: "sampled"}

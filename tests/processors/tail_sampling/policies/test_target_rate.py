@@ -270,10 +270,6 @@ def test_what_is_known_of_a_trace_before_counts_and_its_threshold_is_never_lower
     assert states(made) == {1: "ot=rv:d0000000000000;th:c,x=y", 2: "ot=th:0,x=y"}
 
 
-def test_two_samplers_with_the_same_history_choose_the_same_traces(loaded: Make) -> None:
-    assert states(loaded()) == states(loaded())
-
-
 def test_says_why_and_why_not(loaded: Make) -> None:
     made = loaded(key=["result", "service.name", "nobody.has.this"])
     said = [(verdict.decision, verdict.explained()[0].why) for verdict in made.verdicts[-200:]]
