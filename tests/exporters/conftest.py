@@ -4,8 +4,8 @@ import asyncio
 import logging
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from podtrail.component.registry import find
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 
 
-def _batch(spans: int = 2, *, groups: int = 1, name: str = "Filter") -> Batch:
+def make_batch(spans: int = 2, *, groups: int = 1, name: str = "Filter") -> Batch:
+    """Return a batch of so many spans in so many groups."""
+
     def group(at: int) -> Group:
         trace_id = (at + 1).to_bytes(16, "big")
         raw = [
@@ -34,23 +36,12 @@ def _batch(spans: int = 2, *, groups: int = 1, name: str = "Filter") -> Batch:
     return Batch([group(at) for at in range(groups)], arrived=0)
 
 
-@pytest.fixture
-def make_batch() -> Callable[..., Batch]:
-    """Batches of so many spans in so many groups."""
-    return _batch
-
-
-@pytest.fixture
-def make_exporter() -> Callable[..., Any]:
-    """Exporters as the registry makes them: type and configuration."""
-
-    def make(type_name: str, **config: Any) -> Any:
-        factory = find("exporter", type_name)
-        assert factory is not None
-        log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
-        return factory.create(factory.Config.model_validate(config), Context(id=type_name, log=log))
-
-    return make
+def make_exporter(type_name: str, **config: Any) -> Any:
+    """Return an exporter as the registry makes it."""
+    factory = find("exporter", type_name)
+    assert factory is not None
+    log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
+    return factory.create(factory.Config.model_validate(config), Context(id=type_name, log=log))
 
 
 @dataclass(frozen=True)
@@ -91,36 +82,25 @@ class GrpcBackend:
         ]
 
 
-@pytest.fixture
-def say() -> type[Say]:
-    """A gRPC status."""
-    return Say
-
-
-@pytest.fixture
-def grpc_backend() -> Callable[..., AbstractAsyncContextManager[GrpcBackend]]:
+@asynccontextmanager
+async def grpc_backend(
+    *script: Any, credentials: grpc.ServerCredentials | None = None, address: str = "localhost:0"
+) -> AsyncIterator[GrpcBackend]:
     """A gRPC server on a free port, or on the given address."""
-
-    @asynccontextmanager
-    async def serve(
-        *script: Any, credentials: grpc.ServerCredentials | None = None, address: str = "localhost:0"
-    ) -> AsyncIterator[GrpcBackend]:
-        backend = GrpcBackend(list(script))
-        server = grpc.aio.server(options=[("grpc.max_receive_message_length", 64 << 20), ("grpc.so_reuseport", 0)])
-        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(backend.export)
-        service = "opentelemetry.proto.collector.trace.v1.TraceService"
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
-        if credentials is None:
-            backend.port = server.add_insecure_port(address)
-        else:
-            backend.port = server.add_secure_port(address, credentials)
-        await server.start()
-        try:
-            yield backend
-        finally:
-            await server.stop(None)
-
-    return serve
+    backend = GrpcBackend(list(script))
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", 64 << 20), ("grpc.so_reuseport", 0)])
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(backend.export)
+    service = "opentelemetry.proto.collector.trace.v1.TraceService"
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
+    if credentials is None:
+        backend.port = server.add_insecure_port(address)
+    else:
+        backend.port = server.add_secure_port(address, credentials)
+    await server.start()
+    try:
+        yield backend
+    finally:
+        await server.stop(None)
 
 
 @dataclass
@@ -146,26 +126,21 @@ class HttpBackend:
         return answer
 
 
-@pytest.fixture
-def http_backend() -> Callable[..., AbstractAsyncContextManager[HttpBackend]]:
+@asynccontextmanager
+async def http_backend(*script: Any, ssl_context: Any = None) -> AsyncIterator[HttpBackend]:
     """An HTTP server on a free port."""
-
-    @asynccontextmanager
-    async def serve(*script: Any, ssl_context: Any = None) -> AsyncIterator[HttpBackend]:
-        backend = HttpBackend(list(script))
-        app = web.Application(client_max_size=64 << 20)
-        app.router.add_post("/{tail:.*}", backend.post)
-        runner = web.AppRunner(app, auto_decompress=False)
-        await runner.setup()
-        site = web.TCPSite(runner, "localhost", 0, ssl_context=ssl_context)
-        await site.start()
-        backend.port = runner.addresses[0][1]
-        try:
-            yield backend
-        finally:
-            await runner.cleanup()
-
-    return serve
+    backend = HttpBackend(list(script))
+    app = web.Application(client_max_size=64 << 20)
+    app.router.add_post("/{tail:.*}", backend.post)
+    runner = web.AppRunner(app, auto_decompress=False)
+    await runner.setup()
+    site = web.TCPSite(runner, "localhost", 0, ssl_context=ssl_context)
+    await site.start()
+    backend.port = runner.addresses[0][1]
+    try:
+        yield backend
+    finally:
+        await runner.cleanup()
 
 
 @dataclass(frozen=True)

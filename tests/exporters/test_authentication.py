@@ -18,6 +18,7 @@ from podtrail.config import ConfigError, Document
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import read_settings
 from podtrail.transport.credentials import withheld
+from tests.exporters.conftest import make_batch, make_exporter
 
 METHOD = "opentelemetry.proto.collector.trace.v1.TraceService"
 
@@ -52,7 +53,7 @@ class Asking:
         )
 
 
-async def served(backend: Asking, kind: str, make_exporter: Any, use: Any, **config: Any) -> None:
+async def served(backend: Asking, kind: str, use: Any, **config: Any) -> None:
     """Have `use` called with an exporter of a kind to a backend."""
     if kind == "otlp_grpc":
         server = grpc.aio.server()
@@ -80,7 +81,9 @@ kinds = pytest.mark.parametrize("kind", ["otlp_grpc", "otlp_http"])
 
 
 @kinds
-def test_every_request_shows_what_the_authenticator_gives(kind: str, make_exporter: Any, make_batch: Any) -> None:
+def test_every_request_shows_what_the_authenticator_gives(
+    kind: str,
+) -> None:
     backend = Asking("Bearer s3cret")
 
     async def use(exporter: Any) -> None:
@@ -90,14 +93,14 @@ def test_every_request_shows_what_the_authenticator_gives(kind: str, make_export
                 for _ in range(2):
                     assert await exporter.send(make_batch()) == 0
 
-    asyncio.run(served(backend, kind, make_exporter, use, headers={"authorization": "from headers"}))
+    asyncio.run(served(backend, kind, use, headers={"authorization": "from headers"}))
     assert backend.shown == ["Bearer s3cret"] * 2
 
 
 @kinds
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_refusal_is_worth_another_try_only_when_credentials_may_change_and_it_repeats_none(
-    kind: str, from_file: bool, make_exporter: Any, make_batch: Any, tmp_path: Path
+    kind: str, from_file: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
     file.write_text("s3cret")
@@ -112,22 +115,24 @@ def test_a_refusal_is_worth_another_try_only_when_credentials_may_change_and_it_
         assert "scheme or token does not match: [REDACTED]" in str(refused.value)
         assert "s3cret" not in str(refused.value)
 
-    asyncio.run(served(backend, kind, make_exporter, use))
+    asyncio.run(served(backend, kind, use))
 
 
 @kinds
-def test_without_an_authenticator_a_refusal_is_final(kind: str, make_exporter: Any, make_batch: Any) -> None:
+def test_without_an_authenticator_a_refusal_is_final(
+    kind: str,
+) -> None:
     async def use(exporter: Any) -> None:
         async with exporter:
             with pytest.raises(Permanent):
                 await exporter.send(make_batch())
 
-    asyncio.run(served(Asking("x"), kind, make_exporter, use))
+    asyncio.run(served(Asking("x"), kind, use))
 
 
 @kinds
-def test_a_token_is_rotated_under_load_without_a_lost_span(
-    kind: str, make_exporter: Any, make_batch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_token_is_rotated_under_load_without_a_lost_span(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """First the receiver's, so that the exporter is refused for a while and tries again, as its queue has it."""
     monkeypatch.setattr("podtrail.transport.followed_file._LOOK_AGAIN", 0)
@@ -165,27 +170,24 @@ def test_a_token_is_rotated_under_load_without_a_lost_span(
                     break
             sent += 4
 
-    async def main() -> None:
-        async with extension(filename=str(asked)) as server, extension(filename=str(shown)) as client:
-            receiver = receiver_factory.create(config, Context(id="otlp"))
-            receiver.authenticate_by({"bearertokenauth": server})
-            async with receiver:
-                running = asyncio.create_task(receiver.run(consume))
-                exporter = make_exporter(kind, endpoint=f"http://{receiver.endpoints[protocol]}")
-                exporter.authenticate_by({"bearertokenauth": client})
-                async with exporter:
-                    loads = [asyncio.create_task(deliver(exporter)) for _ in range(8)]
-                    for number in range(1, 6):
-                        rotate(asked, number)
-                        was_refused.clear()
-                        await was_refused.wait()
-                        rotate(shown, number)
-                    is_over.append(True)
-                    await asyncio.gather(*loads)
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-
-    asyncio.run(main())
+    async with extension(filename=str(asked)) as server, extension(filename=str(shown)) as client:
+        receiver = receiver_factory.create(config, Context(id="otlp"))
+        receiver.authenticate_by({"bearertokenauth": server})
+        async with receiver:
+            running = asyncio.create_task(receiver.run(consume))
+            exporter = make_exporter(kind, endpoint=f"http://{receiver.endpoints[protocol]}")
+            exporter.authenticate_by({"bearertokenauth": client})
+            async with exporter:
+                loads = [asyncio.create_task(deliver(exporter)) for _ in range(8)]
+                for number in range(1, 6):
+                    rotate(asked, number)
+                    was_refused.clear()
+                    await was_refused.wait()
+                    rotate(shown, number)
+                is_over.append(True)
+                await asyncio.gather(*loads)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
     assert refused >= 5
     assert sum(batch.span_count for batch in taken) == sent
 

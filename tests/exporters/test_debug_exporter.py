@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podtrail.otlp import Batch, Event, Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
+from tests.exporters.conftest import make_batch, make_exporter
 
 TRACE = bytes(15) + b"\x01"
 
@@ -21,19 +22,21 @@ def shown(caplog: pytest.LogCaptureFixture, exporter: Any, *batches: Batch) -> l
     return [record.message for record in caplog.records if record.name == "podtrail.test"]
 
 
-def test_shows_a_line_a_batch(caplog: pytest.LogCaptureFixture, make_exporter: Any, make_batch: Any) -> None:
+def test_shows_a_line_a_batch(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert shown(caplog, make_exporter("debug"), make_batch(2, groups=3)) == ["6 spans of 3 traces"]
 
 
-def test_shows_a_line_a_span(caplog: pytest.LogCaptureFixture, make_exporter: Any, make_batch: Any) -> None:
+def test_shows_a_line_a_span(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     (text,) = shown(caplog, make_exporter("debug", verbosity="normal"), make_batch(2))
     assert len(text.splitlines()) == 3
     assert "'Filter'" in text
 
 
-def test_shows_everything_and_lets_nothing_steer_the_terminal(
-    caplog: pytest.LogCaptureFixture, make_exporter: Any
-) -> None:
+def test_shows_everything_and_lets_nothing_steer_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
     span = encode_span(
         trace_id=TRACE,
         span_id=b"12345678",
@@ -68,7 +71,7 @@ def test_shows_everything_and_lets_nothing_steer_the_terminal(
 
 
 def test_spans_stand_below_their_parents_by_start_whatever_the_order_they_came_in(
-    caplog: pytest.LogCaptureFixture, make_exporter: Any
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def spans(*told: tuple[bytes, bytes, str, int]) -> bytes:
         return frame(
@@ -120,7 +123,7 @@ def test_spans_stand_below_their_parents_by_start_whatever_the_order_they_came_i
     ],
 )
 def test_values_say_their_type_as_the_collector_does(
-    caplog: pytest.LogCaptureFixture, make_exporter: Any, value: Value, shown_as: str
+    caplog: pytest.LogCaptureFixture, value: Value, shown_as: str
 ) -> None:
     span = encode_span(trace_id=TRACE, span_id=b"12345678", name="s", start=1, end=2, attributes={"a": value})
     group = Group(resource_header({}), scope_header("s"), TRACE, frame([span]), 1)
@@ -129,9 +132,7 @@ def test_values_say_their_type_as_the_collector_does(
 
 
 @pytest.mark.parametrize(("thereafter", "expected"), [(0, 2), (3, 4), (1, 10)])
-def test_shows_no_more_than_asked_for(
-    caplog: pytest.LogCaptureFixture, make_exporter: Any, make_batch: Any, thereafter: int, expected: int
-) -> None:
+def test_shows_no_more_than_asked_for(caplog: pytest.LogCaptureFixture, thereafter: int, expected: int) -> None:
     exporter = make_exporter("debug", sampling_initial=2, sampling_thereafter=thereafter)
     lines = shown(caplog, exporter, *[make_batch()] * 10)
     assert expected <= len(lines) <= expected + 2  # a second may end meanwhile

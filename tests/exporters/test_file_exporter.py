@@ -20,6 +20,7 @@ from podtrail.component import Retryable, StartError
 from podtrail.otlp import Batch, Verdict, write_request
 from podtrail.otlp.json import read_json_request
 from podtrail.testing import replay
+from tests.exporters.conftest import make_batch, make_exporter
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 30.0
@@ -63,16 +64,14 @@ def write(exporter: Any, *batches: Batch) -> None:
 
 
 @pytest.mark.parametrize(("form", "compression"), FORMS)
-def test_what_is_written_is_what_was_sent(
-    make_exporter: Any, make_batch: Any, tmp_path: Path, form: str, compression: str
-) -> None:
+def test_what_is_written_is_what_was_sent(tmp_path: Path, form: str, compression: str) -> None:
     path = tmp_path / "missing" / "data"
     batches = [make_batch(2), make_batch(3, groups=4)]
     write(make_exporter("file", path=str(path), format=form, compression=compression), *batches)
     assert requests(path, form, compression) == [write_request(batch.groups) for batch in batches]
 
 
-def test_the_command_zstd_reads_the_whole_file(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_the_command_zstd_reads_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl.zst"
     write(make_exporter("file", path=str(path), compression="zstd"), *[make_batch()] * 9)
     try:
@@ -82,7 +81,7 @@ def test_the_command_zstd_reads_the_whole_file(make_exporter: Any, make_batch: A
     assert len(out.splitlines()) == 9
 
 
-def test_empties_the_file_unless_told_to_append(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_empties_the_file_unless_told_to_append(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     for append, expected in ((False, 1), (True, 2), (False, 1)):
         write(make_exporter("file", path=str(path), append=append), make_batch())
@@ -90,9 +89,7 @@ def test_empties_the_file_unless_told_to_append(make_exporter: Any, make_batch: 
 
 
 @pytest.mark.parametrize(("form", "compression"), FORMS)
-def test_a_message_cut_anywhere_is_removed_before_the_next(
-    make_exporter: Any, make_batch: Any, tmp_path: Path, form: str, compression: str
-) -> None:
+def test_a_message_cut_anywhere_is_removed_before_the_next(tmp_path: Path, form: str, compression: str) -> None:
     path = tmp_path / "data"
     settings = {"path": str(path), "format": form, "compression": compression, "append": True}
     write(make_exporter("file", **settings), make_batch(1))
@@ -106,23 +103,21 @@ def test_a_message_cut_anywhere_is_removed_before_the_next(
         assert requests(path, form, compression) == expected, cut
 
 
-def test_says_how_much_it_cut_off(
-    make_exporter: Any, make_batch: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_says_how_much_it_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "data.jsonl"
     path.write_bytes(b'{}\n{"resourceSpans":[')
     write(make_exporter("file", path=str(path), append=True), make_batch())
     assert f"cut 18 bytes of an unfinished message off the end of {path}" in caplog.text
 
 
-def test_a_whole_last_line_without_its_line_feed_is_kept(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_a_whole_last_line_without_its_line_feed_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_bytes(b'{"resourceSpans":[]}')
     write(make_exporter("file", path=str(path), append=True), make_batch())
     assert [len(json.loads(line)["resourceSpans"]) for line in path.read_text().splitlines()] == [0, 1]
 
 
-def test_a_damaged_file_is_set_aside_and_not_destroyed(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_a_damaged_file_is_set_aside_and_not_destroyed(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl.zst"
     settings = {"path": str(path), "compression": "zstd", "append": True}
     write(make_exporter("file", **settings), make_batch(), make_batch())
@@ -137,7 +132,7 @@ def test_a_damaged_file_is_set_aside_and_not_destroyed(make_exporter: Any, make_
 
 
 @pytest.mark.parametrize("settings", [{"compression": "zstd"}, {"compression": "gzip"}, {"format": "proto"}], ids=str)
-def test_never_appends_to_something_else(make_exporter: Any, tmp_path: Path, settings: dict[str, str]) -> None:
+def test_never_appends_to_something_else(tmp_path: Path, settings: dict[str, str]) -> None:
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary, today nothing was scheduled.\n")
     with pytest.raises(StartError, match=r"can't write .*diary.txt: it .*; move it away"):
@@ -154,21 +149,21 @@ def test_never_appends_to_something_else(make_exporter: Any, tmp_path: Path, set
     ],
 )
 def test_a_path_that_cannot_be_written_is_an_error_at_the_start(
-    make_exporter: Any, tmp_path: Path, path: str, create: bool, expected: str
+    tmp_path: Path, path: str, create: bool, expected: str
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StartError, match=expected):
         write(make_exporter("file", path=str(tmp_path / path), create_directory=create))
 
 
-def test_when_one_of_two_files_cannot_be_opened_the_other_is_closed(make_exporter: Any, tmp_path: Path) -> None:
+def test_when_one_of_two_files_cannot_be_opened_the_other_is_closed(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(StartError, match="Is a directory"):
         write(make_exporter("file", path=str(tmp_path / "data.jsonl"), decisions_path=str(tmp_path)))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_full_device_asks_for_another_try(make_exporter: Any, make_batch: Any) -> None:
+def test_a_full_device_asks_for_another_try() -> None:
     with pytest.raises(Retryable, match="can't write /dev/full: No space left on device"):
         write(make_exporter("file", path="/dev/full"), make_batch())
 
@@ -233,9 +228,7 @@ asyncio.run(main())
 """
 
 
-def test_a_killed_process_leaves_nothing_that_spoils_the_next(
-    make_exporter: Any, make_batch: Any, tmp_path: Path
-) -> None:
+def test_a_killed_process_leaves_nothing_that_spoils_the_next(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     acknowledged = 0
     for round_ in range(4):
@@ -252,9 +245,7 @@ def test_a_killed_process_leaves_nothing_that_spoils_the_next(
     assert len(requests(path)) >= acknowledged + 1
 
 
-def test_begins_a_new_file_when_one_is_full_and_keeps_so_many(
-    make_exporter: Any, make_batch: Any, tmp_path: Path
-) -> None:
+def test_begins_a_new_file_when_one_is_full_and_keeps_so_many(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     batches = [make_batch(1, name=str(n) * 400_000) for n in range(9)]
     write(make_exporter("file", path=str(path), rotation={"max_megabytes": 1, "max_backups": 2}), *batches)
@@ -270,9 +261,7 @@ def test_begins_a_new_file_when_one_is_full_and_keeps_so_many(
         assert len(file.name) == len("data-2022-09-14T05-02-14.173.jsonl")
 
 
-def test_removes_rotated_files_that_are_too_old_and_nothing_else(
-    make_exporter: Any, make_batch: Any, tmp_path: Path
-) -> None:
+def test_removes_rotated_files_that_are_too_old_and_nothing_else(tmp_path: Path) -> None:
     old = tmp_path / "data-2022-09-14T05-02-14.173.json"
     others = [tmp_path / name for name in ("data-old.json", "more-2022-09-14T05-02-14.173.json", "data-2022.json")]
     young = tmp_path / "data-2999-01-01T00-00-00.000.json"
@@ -283,7 +272,7 @@ def test_removes_rotated_files_that_are_too_old_and_nothing_else(
     assert all(file.exists() for file in (young, *others))
 
 
-def test_writes_decisions_about_all_traces(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_writes_decisions_about_all_traces(tmp_path: Path) -> None:
     from podtrail.otlp import Group, encode_span, frame, resource_header, scope_header
 
     trace_id = bytes(15) + b"\x07"
@@ -325,7 +314,7 @@ def test_writes_decisions_about_all_traces(make_exporter: Any, make_batch: Any, 
     assert (second["decision"], second["policy"], second["spans"]) == ("sampled", "slow", 4)
 
 
-def test_decisions_stand_in_the_file_as_a_replay_writes_them(make_exporter: Any, tmp_path: Path) -> None:
+def test_decisions_stand_in_the_file_as_a_replay_writes_them(tmp_path: Path) -> None:
     config, recording = ROOT / "examples" / "recording.yaml", ROOT / "tests/data/recordings/apiserver.otlp.jsonl"
     live, replayed = tmp_path / "live.jsonl", tmp_path / "replayed.jsonl"
     arguments = ["replay", "--config", str(config), str(recording), "--decisions", str(replayed)]
@@ -336,52 +325,48 @@ def test_decisions_stand_in_the_file_as_a_replay_writes_them(make_exporter: Any,
     assert live.read_bytes() == replayed.read_bytes()
 
 
-def test_protobuf_is_what_other_readers_parse(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+def test_protobuf_is_what_other_readers_parse(tmp_path: Path) -> None:
     path = tmp_path / "data.otlp"
     write(make_exporter("file", path=str(path), format="proto"), make_batch(3))
     (message,) = requests(path, "proto")
     assert len(ExportTraceServiceRequest.FromString(message).resource_spans[0].scope_spans[0].spans) == 3
 
 
-def test_two_exporters_never_write_to_one_file(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+async def test_two_exporters_never_write_to_one_file(tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "data.jsonl")
 
-    async def main() -> None:
-        async with make_exporter("file", path=str(tmp_path / "data.jsonl")) as first:
-            await first.send(make_batch())
-            with pytest.raises(StartError, match="another exporter writes to it"):
-                await make_exporter("file", path=str(tmp_path / "link.jsonl")).__aenter__()
-
-    asyncio.run(main())
+    async with make_exporter("file", path=str(tmp_path / "data.jsonl")) as first:
+        await first.send(make_batch())
+        with pytest.raises(StartError, match="another exporter writes to it"):
+            await make_exporter("file", path=str(tmp_path / "link.jsonl")).__aenter__()
     assert len(requests(tmp_path / "data.jsonl")) == 1
-    write(make_exporter("file", path=str(tmp_path / "link.jsonl")), make_batch(), make_batch())
+    async with make_exporter("file", path=str(tmp_path / "link.jsonl")) as second:
+        await second.send(make_batch())
+        await second.send(make_batch())
     assert len(requests(tmp_path / "data.jsonl")) == 2
 
 
-def test_goes_on_in_a_new_file_when_somebody_removed_it(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+async def test_goes_on_in_a_new_file_when_somebody_removed_it(tmp_path: Path) -> None:
     path = tmp_path / "a" / "data.jsonl"
 
-    async def main() -> None:
-        async with make_exporter("file", path=str(path)) as exporter:
+    async with make_exporter("file", path=str(path)) as exporter:
+        await exporter.send(make_batch())
+        path.unlink()
+        await exporter.send(make_batch())
+        assert len(requests(path)) == 1
+        path.unlink()
+        path.parent.rmdir()
+        with pytest.raises(Retryable, match="No such file or directory"):
             await exporter.send(make_batch())
-            path.unlink()
-            await exporter.send(make_batch())
-            assert len(requests(path)) == 1
-            path.unlink()
-            path.parent.rmdir()
-            with pytest.raises(Retryable, match="No such file or directory"):
-                await exporter.send(make_batch())
-            path.parent.mkdir()
-            await exporter.send(make_batch())
-
-    asyncio.run(main())
+        path.parent.mkdir()
+        await exporter.send(make_batch())
     assert len(requests(path)) == 1
 
 
 @pytest.mark.parametrize(
     "content", [b"root:x:0:0:root:/root:/bin/bash\n", b"receivers:\n", b"\x7fELF\x02\x01\x01", b"x"]
 )
-def test_never_empties_a_file_that_holds_something_else(make_exporter: Any, tmp_path: Path, content: bytes) -> None:
+def test_never_empties_a_file_that_holds_something_else(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "other").write_bytes(content)
     with pytest.raises(StartError, match="holds something else, which would be lost"):
         write(make_exporter("file", path=str(tmp_path / "other")))
@@ -389,9 +374,7 @@ def test_never_empties_a_file_that_holds_something_else(make_exporter: Any, tmp_
 
 
 @pytest.mark.parametrize(("form", "compression"), FORMS)
-def test_empties_what_it_wrote_in_another_form(
-    make_exporter: Any, make_batch: Any, tmp_path: Path, form: str, compression: str
-) -> None:
+def test_empties_what_it_wrote_in_another_form(tmp_path: Path, form: str, compression: str) -> None:
     path = tmp_path / "data"
     write(make_exporter("file", path=str(path), format=form, compression=compression), make_batch())
     write(make_exporter("file", path=str(path)), make_batch(), make_batch())
@@ -399,9 +382,7 @@ def test_empties_what_it_wrote_in_another_form(
 
 
 @pytest.mark.parametrize("key", ["path", "decisions_path"])
-def test_a_fifo_that_nobody_reads_yet_is_waited_for_while_all_else_goes_on(
-    make_exporter: Any, make_batch: Any, tmp_path: Path, key: str
-) -> None:
+def test_a_fifo_that_nobody_reads_yet_is_waited_for_while_all_else_goes_on(tmp_path: Path, key: str) -> None:
     paths = {"path": tmp_path / "kept.jsonl", "decisions_path": tmp_path / "decisions.jsonl"}
     os.mkfifo(paths[key])
     batch = replace(make_batch(1), verdicts=[Verdict(b"t" * 16, "sampled", "", "", 2, 1, 1)])

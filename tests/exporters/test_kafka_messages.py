@@ -1,6 +1,5 @@
 """What a batch becomes on its way to Kafka: which messages, for which topic, under which key, how large."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from podtrail_exporters.kafka.messages import MessageMaker, Parcels
 
 from podtrail.otlp import Batch, Group, encode_span, frame, read_request, resource_header, scope_header
 from podtrail.otlp.json import read_json_request
+from tests.exporters.conftest import make_batch
 
 POD = {"k8s.pod.uid": "u-1", "k8s.namespace.name": "ns", "k8s.pod.name": "web-0"}
 AT = 1_790_000_000_000_000_000
@@ -24,7 +24,7 @@ def group(trace: int, *, resource: dict[str, Any] | None = None, attributes: Any
     return Group(resource_header(resource or {"service.name": "a"}), scope_header("s"), trace_id, frame([raw]), 1)
 
 
-def test_without_a_key_a_batch_is_one_message(make_batch: Callable[..., Batch]) -> None:
+def test_without_a_key_a_batch_is_one_message() -> None:
     batch = make_batch(2, groups=3)
 
     (only,) = make(batch).parcels
@@ -35,7 +35,7 @@ def test_without_a_key_a_batch_is_one_message(make_batch: Callable[..., Batch]) 
     assert list(read_request(only.message.value).groups) == list(batch.groups)
 
 
-def test_as_json_it_is_a_request_as_well(make_batch: Callable[..., Batch]) -> None:
+def test_as_json_it_is_a_request_as_well() -> None:
     (only,) = make(make_batch(2), traces={"encoding": "otlp_json"}).parcels
 
     assert only.message.value is not None
@@ -87,7 +87,7 @@ def test_a_resource_says_its_topic() -> None:
     assert [(each.message.topic, each.span_count) for each in parcels] == [("usual", 3), ("red", 1)]
 
 
-def test_headers_go_with_every_message(make_batch: Callable[..., Batch]) -> None:
+def test_headers_go_with_every_message() -> None:
     parcels = make(make_batch(groups=2), record_headers={"a": "b"}, partition_by="trace_id").parcels
     assert [each.message.headers for each in parcels] == [[("a", "b")]] * 2
 

@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from podtrail.component import Permanent, Retryable, StartError
 from podtrail.otlp import write_request
 from podtrail.otlp.json import read_json_request
+from tests.exporters.conftest import http_backend, make_batch, make_exporter
 
 RETRYABLE = [429, 502, 503, 504]
 FINAL = [301, 307, 400, 401, 403, 404, 408, 413, 415, 422, 500, 501, 505]
@@ -33,41 +34,33 @@ def unzstd(raw: bytes) -> bytes:
 @pytest.mark.parametrize("spans", [3, 3000], ids=["small", "large"])
 @pytest.mark.parametrize("encoding", ["proto", "json"])
 @pytest.mark.parametrize(("compression", "decompress"), [("gzip", gzip.decompress), ("zstd", unzstd), ("none", plain)])
-def test_sends_what_it_was_given(
-    http_backend: Any, make_exporter: Any, make_batch: Any, encoding: str, compression: str, decompress: Any, spans: int
-) -> None:
-    async def main() -> None:
-        async with http_backend() as backend:
-            url = f"http://localhost:{backend.port}/prefix/"
-            settings = {"encoding": encoding, "compression": compression, "headers": {"Authorization": "Bearer x"}}
-            async with make_exporter("otlphttp", endpoint=url, **settings) as exporter:
-                assert await exporter.send(make_batch(spans)) == 0
-            body = decompress(backend.requests[0])
-            sent = write_request(read_json_request(body).groups) if encoding == "json" else body
-            assert sent == write_request(make_batch(spans).groups)
-            assert backend.paths == ["/prefix/v1/traces"]
-            headers = backend.headers[0]
-            assert headers["authorization"] == "Bearer x"
-            assert headers.get("content-encoding") == (None if compression == "none" else compression)
-            assert headers["content-type"] == f"application/{'x-protobuf' if encoding == 'proto' else 'json'}"
-            assert headers["user-agent"].startswith("podtrail/")
-
-    asyncio.run(main())
+async def test_sends_what_it_was_given(encoding: str, compression: str, decompress: Any, spans: int) -> None:
+    async with http_backend() as backend:
+        url = f"http://localhost:{backend.port}/prefix/"
+        settings = {"encoding": encoding, "compression": compression, "headers": {"Authorization": "Bearer x"}}
+        async with make_exporter("otlphttp", endpoint=url, **settings) as exporter:
+            assert await exporter.send(make_batch(spans)) == 0
+        body = decompress(backend.requests[0])
+        sent = write_request(read_json_request(body).groups) if encoding == "json" else body
+        assert sent == write_request(make_batch(spans).groups)
+        assert backend.paths == ["/prefix/v1/traces"]
+        headers = backend.headers[0]
+        assert headers["authorization"] == "Bearer x"
+        assert headers.get("content-encoding") == (None if compression == "none" else compression)
+        assert headers["content-type"] == f"application/{'x-protobuf' if encoding == 'proto' else 'json'}"
+        assert headers["user-agent"].startswith("podtrail/")
 
 
-def test_a_traces_endpoint_is_used_as_it_is(http_backend: Any, make_exporter: Any, make_batch: Any) -> None:
-    async def main() -> None:
-        async with (
-            http_backend() as backend,
-            make_exporter("otlp_http", traces_endpoint=f"http://localhost:{backend.port}/in") as exporter,
-        ):
-            await exporter.send(make_batch())
-            assert backend.paths == ["/in"]
-
-    asyncio.run(main())
+async def test_a_traces_endpoint_is_used_as_it_is() -> None:
+    async with (
+        http_backend() as backend,
+        make_exporter("otlp_http", traces_endpoint=f"http://localhost:{backend.port}/in") as exporter,
+    ):
+        await exporter.send(make_batch())
+        assert backend.paths == ["/in"]
 
 
-def failure_of(http_backend: Any, make_exporter: Any, make_batch: Any, *script: Any, **settings: Any) -> Exception:
+def failure_of(*script: Any, **settings: Any) -> Exception:
     """What the exporter raises for the first answer of a script."""
 
     async def main() -> Exception:
@@ -84,21 +77,17 @@ def failure_of(http_backend: Any, make_exporter: Any, make_batch: Any, *script: 
 
 
 @pytest.mark.parametrize("status", RETRYABLE)
-def test_tries_again_what_the_specification_calls_retryable(
-    http_backend: Any, make_exporter: Any, make_batch: Any, status: int
-) -> None:
-    failure = failure_of(http_backend, make_exporter, make_batch, web.Response(status=status, text="later"))
+def test_tries_again_what_the_specification_calls_retryable(status: int) -> None:
+    failure = failure_of(web.Response(status=status, text="later"))
     assert isinstance(failure, Retryable)
     assert str(failure) == f"HTTP {status}: later"
     assert failure.after is None
 
 
 @pytest.mark.parametrize("status", FINAL)
-def test_never_repeats_or_follows_anything_else(
-    http_backend: Any, make_exporter: Any, make_batch: Any, status: int
-) -> None:
+def test_never_repeats_or_follows_anything_else(status: int) -> None:
     answer = web.Response(status=status, headers={"Location": "http://localhost:1/elsewhere", "Retry-After": "1"})
-    assert isinstance(failure_of(http_backend, make_exporter, make_batch, answer), Permanent)
+    assert isinstance(failure_of(answer), Permanent)
 
 
 @pytest.mark.parametrize(
@@ -106,23 +95,19 @@ def test_never_repeats_or_follows_anything_else(
     [("17", 17, 17), (timedelta(hours=1), 3000, 3600), (timedelta(hours=-1), 0, 0)],
     ids=["seconds", "a date", "a date that is over"],
 )
-def test_waits_as_long_as_retry_after_says(
-    http_backend: Any, make_exporter: Any, make_batch: Any, said: str | timedelta, low: float, high: float
-) -> None:
+def test_waits_as_long_as_retry_after_says(said: str | timedelta, low: float, high: float) -> None:
     text = said if isinstance(said, str) else format_datetime(datetime.now(UTC) + said, usegmt=True)
     answer = web.Response(status=503, headers={"Retry-After": text})
-    failure = failure_of(http_backend, make_exporter, make_batch, answer)
+    failure = failure_of(answer)
     assert isinstance(failure, Retryable)
     assert failure.after is not None
     assert low <= failure.after <= high
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "1.5", "²"])
-def test_a_retry_after_that_cannot_be_read_counts_as_none(
-    http_backend: Any, make_exporter: Any, make_batch: Any, text: str
-) -> None:
+def test_a_retry_after_that_cannot_be_read_counts_as_none(text: str) -> None:
     answer = web.Response(status=503, headers={"Retry-After": text})
-    failure = failure_of(http_backend, make_exporter, make_batch, answer)
+    failure = failure_of(answer)
     assert isinstance(failure, Retryable)
     assert failure.after is None
 
@@ -138,23 +123,20 @@ def test_a_retry_after_that_cannot_be_read_counts_as_none(
     ],
     ids=["protobuf", "JSON", "text"],
 )
-def test_tells_what_the_backend_says(http_backend: Any, make_exporter: Any, make_batch: Any, answer: Any) -> None:
-    assert str(failure_of(http_backend, make_exporter, make_batch, answer)) == "HTTP 400: bad span"
+def test_tells_what_the_backend_says(answer: Any) -> None:
+    assert str(failure_of(answer)) == "HTTP 400: bad span"
 
 
-def test_a_connection_that_breaks_is_tried_again(http_backend: Any, make_exporter: Any, make_batch: Any) -> None:
-    assert isinstance(failure_of(http_backend, make_exporter, make_batch, None), Retryable)
+def test_a_connection_that_breaks_is_tried_again() -> None:
+    assert isinstance(failure_of(None), Retryable)
 
 
-def test_a_backend_that_is_down_is_tried_again(http_backend: Any, make_exporter: Any, make_batch: Any) -> None:
-    async def main() -> None:
-        async with http_backend() as former:
-            port = former.port
-        async with make_exporter("otlp_http", endpoint=f"http://localhost:{port}") as exporter:
-            with pytest.raises(Retryable, match="Cannot connect"):
-                await exporter.send(make_batch())
-
-    asyncio.run(main())
+async def test_a_backend_that_is_down_is_tried_again() -> None:
+    async with http_backend() as former:
+        port = former.port
+    async with make_exporter("otlp_http", endpoint=f"http://localhost:{port}") as exporter:
+        with pytest.raises(Retryable, match="Cannot connect"):
+            await exporter.send(make_batch())
 
 
 def partial(encoding: str, rejected: int, message: str) -> web.Response:
@@ -167,17 +149,14 @@ def partial(encoding: str, rejected: int, message: str) -> web.Response:
 
 
 @pytest.mark.parametrize("encoding", ["proto", "json"])
-def test_partial_success_is_counted_told_and_not_repeated(
-    http_backend: Any, make_exporter: Any, make_batch: Any, caplog: pytest.LogCaptureFixture, encoding: str
+async def test_partial_success_is_counted_told_and_not_repeated(
+    caplog: pytest.LogCaptureFixture, encoding: str
 ) -> None:
-    async def main() -> None:
-        async with (
-            http_backend(partial(encoding, 2, "too old"), partial(encoding, 0, "")) as backend,
-            make_exporter("otlp_http", endpoint=f"http://localhost:{backend.port}", encoding=encoding) as exporter,
-        ):
-            assert [await exporter.send(make_batch(5)) for _ in range(2)] == [2, 0]
-
-    asyncio.run(main())
+    async with (
+        http_backend(partial(encoding, 2, "too old"), partial(encoding, 0, "")) as backend,
+        make_exporter("otlp_http", endpoint=f"http://localhost:{backend.port}", encoding=encoding) as exporter,
+    ):
+        assert [await exporter.send(make_batch(5)) for _ in range(2)] == [2, 0]
     told = [record.message for record in caplog.records if record.name == "podtrail.test"]
     assert told == ["the backend rejected 2 spans: too old"]
 
@@ -193,36 +172,26 @@ def test_partial_success_is_counted_told_and_not_repeated(
     ],
     ids=["more than 4 MiB", "garbage", "deep JSON", "HTML", "JSON of another shape"],
 )
-def test_a_success_is_a_success_whatever_its_body(
-    http_backend: Any, make_exporter: Any, make_batch: Any, answer: web.Response
-) -> None:
-    async def main() -> None:
-        async with (
-            http_backend(answer) as backend,
-            make_exporter("otlp_http", endpoint=f"http://localhost:{backend.port}") as exporter,
-        ):
-            assert await exporter.send(make_batch()) == 0
-            assert await exporter.send(make_batch()) == 0
-
-    asyncio.run(main())
+async def test_a_success_is_a_success_whatever_its_body(answer: web.Response) -> None:
+    async with (
+        http_backend(answer) as backend,
+        make_exporter("otlp_http", endpoint=f"http://localhost:{backend.port}") as exporter,
+    ):
+        assert await exporter.send(make_batch()) == 0
+        assert await exporter.send(make_batch()) == 0
 
 
-def test_goes_through_the_proxy_that_is_configured_and_no_other(
-    http_backend: Any, make_exporter: Any, make_batch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def main() -> None:
-        async with http_backend() as proxy, http_backend() as backend:
-            monkeypatch.setenv("http_proxy", f"http://localhost:{proxy.port}")
-            url = f"http://localhost:{backend.port}"
-            async with make_exporter("otlp_http", endpoint=url) as exporter:
-                await exporter.send(make_batch())
-            assert (len(proxy.requests), len(backend.requests)) == (0, 1)
-            proxied = {"endpoint": "http://backend.invalid", "proxy_url": f"http://localhost:{proxy.port}"}
-            async with make_exporter("otlp_http", **proxied) as exporter:
-                await exporter.send(make_batch())
-            assert proxy.headers[0]["host"] == "backend.invalid"
-
-    asyncio.run(main())
+async def test_goes_through_the_proxy_that_is_configured_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with http_backend() as proxy, http_backend() as backend:
+        monkeypatch.setenv("http_proxy", f"http://localhost:{proxy.port}")
+        url = f"http://localhost:{backend.port}"
+        async with make_exporter("otlp_http", endpoint=url) as exporter:
+            await exporter.send(make_batch())
+        assert (len(proxy.requests), len(backend.requests)) == (0, 1)
+        proxied = {"endpoint": "http://backend.invalid", "proxy_url": f"http://localhost:{proxy.port}"}
+        async with make_exporter("otlp_http", **proxied) as exporter:
+            await exporter.send(make_batch())
+        assert proxy.headers[0]["host"] == "backend.invalid"
 
 
 def server_context(certificates: Any) -> ssl.SSLContext:
@@ -245,9 +214,7 @@ def server_context(certificates: Any) -> ssl.SSLContext:
     ],
     ids=str,
 )
-def test_tls_as_configured(
-    http_backend: Any, make_exporter: Any, make_batch: Any, certificates: Any, tls: dict[str, Any], works: bool
-) -> None:
+async def test_tls_as_configured(certificates: Any, tls: dict[str, Any], works: bool) -> None:
     context = server_context(certificates)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     settings = {key: value for key, value in tls.items() if key not in ("ca", "own")}
@@ -257,19 +224,16 @@ def test_tls_as_configured(
         context.verify_mode = ssl.CERT_REQUIRED
         settings |= {"cert_file": str(certificates.certificate), "key_file": str(certificates.key)}
 
-    async def main() -> None:
-        async with (
-            http_backend(ssl_context=context) as backend,
-            make_exporter("otlp_http", endpoint=f"https://localhost:{backend.port}", tls=settings) as exporter,
-        ):
-            if works:
+    async with (
+        http_backend(ssl_context=context) as backend,
+        make_exporter("otlp_http", endpoint=f"https://localhost:{backend.port}", tls=settings) as exporter,
+    ):
+        if works:
+            await exporter.send(make_batch())
+        else:
+            with pytest.raises(Retryable, match=r"Client.*Error"):
                 await exporter.send(make_batch())
-            else:
-                with pytest.raises(Retryable, match=r"Client.*Error"):
-                    await exporter.send(make_batch())
-            assert len(backend.requests) == int(works)
-
-    asyncio.run(main())
+        assert len(backend.requests) == int(works)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +244,7 @@ def test_tls_as_configured(
         ({"cert_pem": "hello", "key_pem": "hello"}, "certificate and key are not usable"),
     ],
 )
-def test_a_certificate_that_cannot_be_used_is_an_error_at_the_start(
-    make_exporter: Any, tls: dict[str, str], expected: str
-) -> None:
+def test_a_certificate_that_cannot_be_used_is_an_error_at_the_start(tls: dict[str, str], expected: str) -> None:
     async def main() -> None:
         async with make_exporter("otlp_http", endpoint="https://localhost:4318", tls=tls):
             raise AssertionError("started")
@@ -291,13 +253,10 @@ def test_a_certificate_that_cannot_be_used_is_an_error_at_the_start(
         asyncio.run(main())
 
 
-def test_writes_json_that_is_json(http_backend: Any, make_exporter: Any, make_batch: Any) -> None:
-    async def main() -> None:
-        async with http_backend() as backend:
-            settings = {"endpoint": f"http://localhost:{backend.port}", "encoding": "json", "compression": "none"}
-            async with make_exporter("otlp_http", **settings) as exporter:
-                await exporter.send(make_batch(1))
-            (resource,) = json.loads(backend.requests[0])["resourceSpans"]
-            assert resource["scopeSpans"][0]["spans"][0]["traceId"] == "0" * 31 + "1"
-
-    asyncio.run(main())
+async def test_writes_json_that_is_json() -> None:
+    async with http_backend() as backend:
+        settings = {"endpoint": f"http://localhost:{backend.port}", "encoding": "json", "compression": "none"}
+        async with make_exporter("otlp_http", **settings) as exporter:
+            await exporter.send(make_batch(1))
+        (resource,) = json.loads(backend.requests[0])["resourceSpans"]
+        assert resource["scopeSpans"][0]["spans"][0]["traceId"] == "0" * 31 + "1"

@@ -134,63 +134,51 @@ async def _fill(made: Stalled) -> int:
     return taken
 
 
-def test_who_gives_up_while_waiting_has_handed_over_nothing() -> None:
-    async def main() -> None:
-        async with stalled() as made:
-            taken = await _fill(made)
-            waiting = [asyncio.ensure_future(made.consumer(batch_of("given up"))) for _ in range(3)]
-            staying = asyncio.ensure_future(made.consumer(batch_of("stays")))
-            await asyncio.sleep(0)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-            made.backend.open.set()
-            await staying
-            await made.backend.delivered(taken + 1)
-            assert made.driver.chain.ledger.received == taken + 1
-
-    asyncio.run(main())
+async def test_who_gives_up_while_waiting_has_handed_over_nothing() -> None:
+    async with stalled() as made:
+        taken = await _fill(made)
+        waiting = [asyncio.ensure_future(made.consumer(batch_of("given up"))) for _ in range(3)]
+        staying = asyncio.ensure_future(made.consumer(batch_of("stays")))
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        made.backend.open.set()
+        await staying
+        await made.backend.delivered(taken + 1)
+        assert made.driver.chain.ledger.received == taken + 1
 
 
-def test_what_waits_is_bounded_in_bytes() -> None:
-    async def main() -> None:
-        async with stalled() as made:
-            await _fill(made)
-            waiting: list[Any] = [asyncio.ensure_future(made.consumer(batch_of("w", 30 * MIB))) for _ in range(4)]
-            done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            assert len(pending) == 2
-            for task in done:
-                with pytest.raises(Refused, match="wait for the pipelines already"):
-                    task.result()
-            made.backend.open.set()
-            await asyncio.gather(*pending)
-
-    asyncio.run(main())
+async def test_what_waits_is_bounded_in_bytes() -> None:
+    async with stalled() as made:
+        await _fill(made)
+        waiting: list[Any] = [asyncio.ensure_future(made.consumer(batch_of("w", 30 * MIB))) for _ in range(4)]
+        done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        assert len(pending) == 2
+        for task in done:
+            with pytest.raises(Refused, match="wait for the pipelines already"):
+                task.result()
+        made.backend.open.set()
+        await asyncio.gather(*pending)
 
 
-def test_who_would_be_refused_does_not_wait_for_room_first() -> None:
-    async def main() -> None:
-        async with stalled() as made:
-            await _fill(made)
-            made.passing.refuses = True
-            with pytest.raises(Refused, match="no memory"):
-                await made.consumer(batch_of("refused"))
-            with pytest.raises(Refused, match="no memory"):
-                made.consumer.ask()
-
-    asyncio.run(main())
+async def test_who_would_be_refused_does_not_wait_for_room_first() -> None:
+    async with stalled() as made:
+        await _fill(made)
+        made.passing.refuses = True
+        with pytest.raises(Refused, match="no memory"):
+            await made.consumer(batch_of("refused"))
+        with pytest.raises(Refused, match="no memory"):
+            made.consumer.ask()
 
 
-def test_once_taken_nothing_is_waited_for_any_more() -> None:
-    async def main() -> None:
-        async with stalled() as made:
-            for _ in range(2):
-                await made.consumer(batch_of("taken"))  # the second finds the queue full on its way out
-            assert made.driver.chain.ledger.received == 2
-            made.backend.open.set()
-            await made.backend.delivered(2)
-
-    asyncio.run(main())
+async def test_once_taken_nothing_is_waited_for_any_more() -> None:
+    async with stalled() as made:
+        for _ in range(2):
+            await made.consumer(batch_of("taken"))  # the second finds the queue full on its way out
+        assert made.driver.chain.ledger.received == 2
+        made.backend.open.set()
+        await made.backend.delivered(2)
 
 
 def _sampler() -> Processor:
@@ -209,36 +197,33 @@ def _of_trace(number: int, *, failed: bool = False) -> Group:
     return Group(resource_header({}), scope_header("test"), trace_id, frame([span]), 1)
 
 
-def test_a_trace_is_not_decided_without_what_waits_for_room() -> None:
+async def test_a_trace_is_not_decided_without_what_waits_for_room() -> None:
     """Deciding many traces takes so long that the next are due before their spans, which came in time, are let in."""
 
-    async def main() -> None:
-        clock, backend = Told(), Backend()
-        backend.open.set()
-        context = Host().context("otlp")
-        queue = SendingQueue(backend, "otlp", None, context.metrics, context.log)
-        driver = Driver("traces", ProcessorChain([_sampler()], Ledger()), [Outlet(queue, "otlp")], [], clock)
-        consumer = FanOutConsumer([driver], clock)
-        many = Batch([_of_trace(number) for number in range(1, 3 * SLICE_SPANS)], arrived=0)
-        assert consumer.take(many)
-        clock.time = 1 * SECOND
-        assert consumer.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
-        clock.time = 2 * SECOND
-        deciding = asyncio.create_task(driver.run())
-        while not driver.lock.locked():  # noqa: ASYNC110 - turns of the loop, no time passes
-            await asyncio.sleep(0)
-        waiting = asyncio.create_task(consumer(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
+    clock, backend = Told(), Backend()
+    backend.open.set()
+    context = Host().context("otlp")
+    queue = SendingQueue(backend, "otlp", None, context.metrics, context.log)
+    driver = Driver("traces", ProcessorChain([_sampler()], Ledger()), [Outlet(queue, "otlp")], [], clock)
+    consumer = FanOutConsumer([driver], clock)
+    many = Batch([_of_trace(number) for number in range(1, 3 * SLICE_SPANS)], arrived=0)
+    assert consumer.take(many)
+    clock.time = 1 * SECOND
+    assert consumer.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
+    clock.time = 2 * SECOND
+    deciding = asyncio.create_task(driver.run())
+    while not driver.lock.locked():  # noqa: ASYNC110 - turns of the loop, no time passes
         await asyncio.sleep(0)
-        assert driver.lock.locked()
-        clock.time = 9 * SECOND
-        async with asyncio.timeout(DEADLINE):
-            await waiting
-            await backend.delivered(2)
-        deciding.cancel()
-        await asyncio.gather(deciding, return_exceptions=True)
-        await queue.drain(0)
-
-    asyncio.run(main())
+    waiting = asyncio.create_task(consumer(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
+    await asyncio.sleep(0)
+    assert driver.lock.locked()
+    clock.time = 9 * SECOND
+    async with asyncio.timeout(DEADLINE):
+        await waiting
+        await backend.delivered(2)
+    deciding.cancel()
+    await asyncio.gather(deciding, return_exceptions=True)
+    await queue.drain(0)
 
 
 class OnDisk:
@@ -276,61 +261,52 @@ class OnDisk:
         return journal
 
 
-def test_a_sender_is_told_once_what_it_sent_is_on_disk(tmp_path: Path) -> None:
-    async def main() -> None:
-        made = OnDisk(tmp_path)
-        await made.queue.__aenter__()
-        assert not made.consumer.take(batch_of("at once"))
-        sending = asyncio.ensure_future(made.consumer(batch_of("waits")))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert made.queue.held() == 1
-        assert not sending.done()
+async def test_a_sender_is_told_once_what_it_sent_is_on_disk(tmp_path: Path) -> None:
+    made = OnDisk(tmp_path)
+    await made.queue.__aenter__()
+    assert not made.consumer.take(batch_of("at once"))
+    sending = asyncio.ensure_future(made.consumer(batch_of("waits")))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert made.queue.held() == 1
+    assert not sending.done()
+    made.written.set()
+    await sending
+    made.written.clear()
+    with pytest.raises(Refused, match="the sending queue of otlp could not be written in time"):
+        await made.consumer(batch_of("hangs"))
+    made.written.set()
+    await made.queue.__aexit__(None, None, None)
+
+
+async def test_while_the_disk_is_full_nothing_is_taken_and_the_sender_is_told_why(tmp_path: Path) -> None:
+    made = OnDisk(tmp_path)
+    async with made.queue:
         made.written.set()
-        await sending
-        made.written.clear()
-        with pytest.raises(Refused, match="the sending queue of otlp could not be written in time"):
-            await made.consumer(batch_of("hangs"))
-        made.written.set()
-        await made.queue.__aexit__(None, None, None)
-
-    asyncio.run(main())
-
-
-def test_while_the_disk_is_full_nothing_is_taken_and_the_sender_is_told_why(tmp_path: Path) -> None:
-    async def main() -> None:
-        made = OnDisk(tmp_path)
-        async with made.queue:
-            made.written.set()
-            made.full = True
-            with pytest.raises(Refused, match=r"the sending queue of otlp can't write .*No space left on device"):
-                await made.consumer(batch_of("fills it"))
-            assert made.driver.chain.ledger.received == 1
-            with pytest.raises(Refused, match="No space left on device"):
-                await made.consumer(batch_of("is not let in"))
-            assert made.driver.chain.ledger.received == 1
-            made.full = False
-
-    asyncio.run(main())
+        made.full = True
+        with pytest.raises(Refused, match=r"the sending queue of otlp can't write .*No space left on device"):
+            await made.consumer(batch_of("fills it"))
+        assert made.driver.chain.ledger.received == 1
+        with pytest.raises(Refused, match="No space left on device"):
+            await made.consumer(batch_of("is not let in"))
+        assert made.driver.chain.ledger.received == 1
+        made.full = False
 
 
-def test_while_the_disk_of_the_log_hangs_the_sender_is_told_so(tmp_path: Path) -> None:
-    async def main() -> None:
-        made = OnDisk(tmp_path)
-        journal = await made.open("pipelines")
-        clock = PipelineClock()
-        nothing: Any = lambda *_: None  # noqa: E731
-        log = ArrivalLog(journal, [made.driver], clock, Owed(), RecentRequests(), nothing, nothing, nothing, nothing)
-        consumer = FanOutConsumer([made.driver], clock, 0.2, receiver="otlp", log=log)
-        with pytest.raises(Refused, match="the log of arrivals could not be written in time: its disk hangs"):
-            await consumer(batch_of("hangs"))
-        made.written.set()
-        await log.idle()
-        assert made.driver.chain.ledger.received == 1  # it was being written: who sends it again is known
-        consumer.shut()
-        with pytest.raises(Refused, match="the pipelines are being swapped"):
-            await consumer(batch_of("comes in a reload"))
-        await made.queue.drain(0)
-        await journal.close()
-
-    asyncio.run(main())
+async def test_while_the_disk_of_the_log_hangs_the_sender_is_told_so(tmp_path: Path) -> None:
+    made = OnDisk(tmp_path)
+    journal = await made.open("pipelines")
+    clock = PipelineClock()
+    nothing: Any = lambda *_: None  # noqa: E731
+    log = ArrivalLog(journal, [made.driver], clock, Owed(), RecentRequests(), nothing, nothing, nothing, nothing)
+    consumer = FanOutConsumer([made.driver], clock, 0.2, receiver="otlp", log=log)
+    with pytest.raises(Refused, match="the log of arrivals could not be written in time: its disk hangs"):
+        await consumer(batch_of("hangs"))
+    made.written.set()
+    await log.idle()
+    assert made.driver.chain.ledger.received == 1  # it was being written: who sends it again is known
+    consumer.shut()
+    with pytest.raises(Refused, match="the pipelines are being swapped"):
+        await consumer(batch_of("comes in a reload"))
+    await made.queue.drain(0)
+    await journal.close()

@@ -164,47 +164,43 @@ class Senders:
                 self.measure()
 
 
-def test_requests_that_were_given_up_pile_up_nowhere_and_come_once_at_most(tmp_path: Path) -> None:
+async def test_requests_that_were_given_up_pile_up_nowhere_and_come_once_at_most(tmp_path: Path) -> None:
     blocking = {"queue_size": 2, "num_consumers": 1, "block_on_overflow": True}
 
-    async def main() -> None:
-        async with backend() as stalled:
-            with running(tmp_path, stalled.port, blocking) as process:
-                async with Senders(process) as senders:
-                    await senders.try_again_and_again()
-                    assert senders.given_up
-                    assert senders.peak < LIMIT_MIB + SLACK_MIB
-                    stalled.open.set()
-                    await senders.send_until_taken(1_000)
-                    process.tell(signal.SIGTERM)
-                    assert await asyncio.to_thread(process.end) == 0
-                    assert "missing" not in process.log
-                    assert "Traceback" not in process.log
-                    assert not senders.acknowledged - stalled.came
-                    once_more = Counter(list(senders.given_up))
-                    assert not stalled.came - (senders.acknowledged + once_more)
-
-    asyncio.run(main())
+    async with backend() as stalled:
+        with running(tmp_path, stalled.port, blocking) as process:
+            async with Senders(process) as senders:
+                await senders.try_again_and_again()
+                assert senders.given_up
+                assert senders.peak < LIMIT_MIB + SLACK_MIB
+                stalled.open.set()
+                await senders.send_until_taken(1_000)
+                process.tell(signal.SIGTERM)
+                assert await asyncio.to_thread(process.end) == 0
+                assert "missing" not in process.log
+                assert "Traceback" not in process.log
+                assert not senders.acknowledged - stalled.came
+                once_more = Counter(list(senders.given_up))
+                assert not stalled.came - (senders.acknowledged + once_more)
 
 
 @pytest.mark.parametrize("share", [1, 16])
-def test_over_the_limit_spans_are_refused_until_what_is_held_has_been_delivered(tmp_path: Path, share: int) -> None:
-    async def main() -> None:
-        async with backend() as stalled:
-            with running(tmp_path, stalled.port, {"queue_size": 100_000}) as process:
-                async with Senders(process) as senders:
-                    number = 0
-                    said = "OK"
-                    while said == "OK":
-                        number += 1
-                        said = await senders.send(number, request(number, MIB // share))
-                        senders.measure()
-                    assert "MiB of memory in use" in said
-                    assert senders.peak < LIMIT_MIB + SLACK_MIB
-                    stalled.open.set()
-                    await senders.send_until_taken(number)
-                    process.tell(signal.SIGTERM)
-                    assert await asyncio.to_thread(process.end) == 0
-                    assert stalled.came == senders.acknowledged
-
-    asyncio.run(main())
+async def test_over_the_limit_spans_are_refused_until_what_is_held_has_been_delivered(
+    tmp_path: Path, share: int
+) -> None:
+    async with backend() as stalled:
+        with running(tmp_path, stalled.port, {"queue_size": 100_000}) as process:
+            async with Senders(process) as senders:
+                number = 0
+                said = "OK"
+                while said == "OK":
+                    number += 1
+                    said = await senders.send(number, request(number, MIB // share))
+                    senders.measure()
+                assert "MiB of memory in use" in said
+                assert senders.peak < LIMIT_MIB + SLACK_MIB
+                stalled.open.set()
+                await senders.send_until_taken(number)
+                process.tell(signal.SIGTERM)
+                assert await asyncio.to_thread(process.end) == 0
+                assert stalled.came == senders.acknowledged

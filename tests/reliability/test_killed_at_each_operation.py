@@ -3,7 +3,6 @@
 Each life goes on with what the one before has left, also with what was left by one that was killed while it mended.
 """
 
-import asyncio
 import json
 import signal
 from pathlib import Path
@@ -59,20 +58,19 @@ class Keepers:
 
 
 @pytest.mark.parametrize("phase", ["before", "middle", "after"])
-def test_what_was_kept_is_found_whatever_the_store_was_doing_when_it_was_killed(phase: str, tmp_path: Path) -> None:
-    async def main() -> None:
-        (tmp_path / "aside").mkdir()
-        async with zygote() as started:
-            keepers = Keepers(started, tmp_path)
-            await keepers.live(0, "")
-            killed = in_order = nth = 0
-            while in_order < 3:  # there may be more to do in the next life than there was in this one
-                nth += 1
-                life = await keepers.live(nth, phase)
-                died = await life.end() != 0
-                killed += died
-                in_order = 0 if died else in_order + 1
-            await keepers.live(0, "")
-            assert killed >= LEAST[phase]
-
-    asyncio.run(main())
+async def test_what_was_kept_is_found_whatever_the_store_was_doing_when_it_was_killed(
+    phase: str, tmp_path: Path
+) -> None:
+    (tmp_path / "aside").mkdir()
+    async with zygote() as started:
+        keepers = Keepers(started, tmp_path)
+        await keepers.live(0, "")
+        killed = in_order = nth = 0
+        while in_order < 3:  # there may be more to do in the next life than there was in this one
+            nth += 1
+            life = await keepers.live(nth, phase)
+            died = await life.end() != 0
+            killed += died
+            in_order = 0 if died else in_order + 1
+        await keepers.live(0, "")
+        assert killed >= LEAST[phase]

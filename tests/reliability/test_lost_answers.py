@@ -25,24 +25,21 @@ def durable(transport: Transport = "grpc") -> Setting:
 
 
 @pytest.mark.parametrize(("transport", "phase"), [("grpc", "middle"), ("proto", "before"), ("json", "after")])
-def test_killed_around_its_commit_a_request_that_is_sent_again_comes_once(
+async def test_killed_around_its_commit_a_request_that_is_sent_again_comes_once(
     transport: Transport, phase: str, tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        async with stage(durable(transport), tmp_path) as here:
-            life = await here.start({**COMMIT, "phase": phase})
-            requests = here.requests(3)
-            life.tell(signal.SIGUSR1)
-            assert await here.send(life, requests[:1]) == [Outcome.UNKNOWN]
-            assert await life.end() == -signal.SIGKILL
-            life = await here.start()
-            assert await here.send(life, requests * 2) == 6 * [Outcome.TAKEN]
-            await here.comes(here.kept(requests))
-            life.tell(signal.SIGTERM)
-            assert await life.end() == 0
-            assert here.times() == Counter(id for request in requests for _, id in request.spans)
-
-    asyncio.run(main())
+    async with stage(durable(transport), tmp_path) as here:
+        life = await here.start({**COMMIT, "phase": phase})
+        requests = here.requests(3)
+        life.tell(signal.SIGUSR1)
+        assert await here.send(life, requests[:1]) == [Outcome.UNKNOWN]
+        assert await life.end() == -signal.SIGKILL
+        life = await here.start()
+        assert await here.send(life, requests * 2) == 6 * [Outcome.TAKEN]
+        await here.comes(here.kept(requests))
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0
+        assert here.times() == Counter(id for request in requests for _, id in request.spans)
 
 
 def made_spans(count: int) -> list[ReadableSpan]:
@@ -65,30 +62,27 @@ def on(here: Stage, port: int, protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_the_sdk_tries_again_after_a_lost_answer_and_its_spans_come_once(
+async def test_the_sdk_tries_again_after_a_lost_answer_and_its_spans_come_once(
     protocol: str, free_port: Any, tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        port = free_port()
-        async with stage(durable(), tmp_path) as here:
-            on(here, port, protocol)
-            life = await here.start({**COMMIT, "phase": "after"})
-            life.tell(signal.SIGUSR1)
-            sdk: Any = (
-                GrpcExporter(f"127.0.0.1:{port}", insecure=True, timeout=120)
-                if protocol == "grpc"
-                else HttpExporter(f"http://127.0.0.1:{port}/v1/traces", timeout=120)
-            )
-            spans = made_spans(5)
-            exporting = asyncio.create_task(asyncio.to_thread(sdk.export, spans))
-            assert await life.end() == -signal.SIGKILL
-            life = await here.start()
-            assert await exporting is SpanExportResult.SUCCESS
-            sdk.shutdown()
-            sent = [span.context.span_id.to_bytes(8, "big") for span in spans if span.context]
-            await here.comes(set(sent))
-            life.tell(signal.SIGTERM)
-            assert await life.end() == 0
-            assert here.times() == Counter(sent)
-
-    asyncio.run(main())
+    port = free_port()
+    async with stage(durable(), tmp_path) as here:
+        on(here, port, protocol)
+        life = await here.start({**COMMIT, "phase": "after"})
+        life.tell(signal.SIGUSR1)
+        sdk: Any = (
+            GrpcExporter(f"127.0.0.1:{port}", insecure=True, timeout=120)
+            if protocol == "grpc"
+            else HttpExporter(f"http://127.0.0.1:{port}/v1/traces", timeout=120)
+        )
+        spans = made_spans(5)
+        exporting = asyncio.create_task(asyncio.to_thread(sdk.export, spans))
+        assert await life.end() == -signal.SIGKILL
+        life = await here.start()
+        assert await exporting is SpanExportResult.SUCCESS
+        sdk.shutdown()
+        sent = [span.context.span_id.to_bytes(8, "big") for span in spans if span.context]
+        await here.comes(set(sent))
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0
+        assert here.times() == Counter(sent)

@@ -1,6 +1,5 @@
 """SIGHUP with a store: nothing that processors held is lost or sent twice, whatever becomes of the processors."""
 
-import asyncio
 import signal
 from pathlib import Path
 from typing import Any
@@ -21,27 +20,24 @@ def pipeline(processors: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["in order", "and killed"])
-def test_what_a_processor_held_that_is_no_longer_configured_comes_once(crash: bool, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(HELD, tmp_path) as here:
-            here.changes = {"processors": WINDOW, "service": pipeline(["link_stitching"])}
+async def test_what_a_processor_held_that_is_no_longer_configured_comes_once(crash: bool, tmp_path: Path) -> None:
+    async with stage(HELD, tmp_path) as here:
+        here.changes = {"processors": WINDOW, "service": pipeline(["link_stitching"])}
+        life = await here.start()
+        requests = here.requests(10)
+        assert set(await here.send(life, requests)) == {Outcome.TAKEN}
+        assert not here.recorder.ids
+        here.changes = {"service": pipeline([])}
+        here.configure()
+        life.tell(signal.SIGHUP)
+        assert await life.says("SIGHUP: reloaded")
+        if crash:
+            life.tell(signal.SIGKILL)
+            await life.end()
             life = await here.start()
-            requests = here.requests(10)
-            assert set(await here.send(life, requests)) == {Outcome.TAKEN}
-            assert not here.recorder.ids
-            here.changes = {"service": pipeline([])}
-            here.configure()
-            life.tell(signal.SIGHUP)
-            assert await life.says("SIGHUP: reloaded")
-            if crash:
-                life.tell(signal.SIGKILL)
-                await life.end()
-                life = await here.start()
-            await here.comes({id for request in requests for _, id in request.spans})
-            life.tell(signal.SIGTERM)
-            assert await life.end() == 0, life.said
-            assert "missing" not in life.said
-            if not crash:
-                assert max(here.times().values()) == 1
-
-    asyncio.run(main())
+        await here.comes({id for request in requests for _, id in request.spans})
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0, life.said
+        assert "missing" not in life.said
+        if not crash:
+            assert max(here.times().values()) == 1

@@ -1,6 +1,5 @@
 """What survives SIGTERM, SIGKILL, full disks, damaged files and backends that are down, for each setting of storage."""
 
-import asyncio
 import os
 import resource
 import signal
@@ -50,87 +49,77 @@ async def all_comes_once(here: Stage, life: Life, requests: Sequence[Request]) -
 
 
 @EACH
-def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(setting: Setting, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(setting, tmp_path) as here:
-            here.recorder.refusing = True
-            first = await here.start()
-            requests = here.requests(SOME)
-            assert set(await here.send(first, requests)) == {Outcome.TAKEN}
-            await ended(first)
-            assert "missing" not in first.said
-            assert not here.recorder.ids
-            here.recorder.refusing = False
-            await all_comes_once(here, await here.start(), requests)
-
-    asyncio.run(main())
-
-
-@EACH
-def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(setting, tmp_path) as here:
-            here.recorder.refusing = True
-            requests: list[Request] = []
-            for _ in range(3):
-                life = await here.start()
-                requests += here.requests(SOME)
-                assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
-                assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
-            here.recorder.refusing = False
-            await all_comes_once(here, await here.start(), requests)
-
-    asyncio.run(main())
+async def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(
+    setting: Setting, tmp_path: Path
+) -> None:
+    async with stage(setting, tmp_path) as here:
+        here.recorder.refusing = True
+        first = await here.start()
+        requests = here.requests(SOME)
+        assert set(await here.send(first, requests)) == {Outcome.TAKEN}
+        await ended(first)
+        assert "missing" not in first.said
+        assert not here.recorder.ids
+        here.recorder.refusing = False
+        await all_comes_once(here, await here.start(), requests)
 
 
 @EACH
-def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+async def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path: Path) -> None:
+    async with stage(setting, tmp_path) as here:
+        here.recorder.refusing = True
+        requests: list[Request] = []
+        for _ in range(3):
             life = await here.start()
-            requests = here.requests(3 * SOME)
-            assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
-            largest = max(path.stat().st_size for path in segments(here))
-            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 1000, resource.RLIM_INFINITY))
-            outcomes = [Outcome.TAKEN]
-            while outcomes == [Outcome.TAKEN]:
-                outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
-            assert outcomes == [Outcome.REFUSED]
-            assert await life.says("senders are asked to come again until there is room")
-            unlimited = resource.RLIM_INFINITY, resource.RLIM_INFINITY
-            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, unlimited)
-            await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
-            assert await life.says("takes what is written again")
+            requests += here.requests(SOME)
+            assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
             assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
-            life = await here.start()
-            closing = here.client.closing()
-            await here.send_until_taken(life, closing)
-            await here.comes(here.kept([*requests, *closing]))
-            assert await ended(life) == 0
-
-    asyncio.run(main())
+        here.recorder.refusing = False
+        await all_comes_once(here, await here.start(), requests)
 
 
-def test_a_full_disk_at_a_kill_keeps_what_was_acknowledged_before(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(BOTH, tmp_path) as here:
-            life = await here.start()
-            here.recorder.refusing = True
-            requests = here.requests(2 * SOME)
-            assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
-            largest = max(path.stat().st_size for path in segments(here))
-            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 700, resource.RLIM_INFINITY))
-            outcomes = [Outcome.TAKEN]
-            while outcomes == [Outcome.TAKEN]:
-                outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
-            assert outcomes == [Outcome.REFUSED]
-            assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
-            here.recorder.refusing = False
-            life = await here.start()
-            await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
-            await all_comes_once(here, life, requests)
+@EACH
+async def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, tmp_path: Path) -> None:
+    async with stage(setting, tmp_path) as here:
+        life = await here.start()
+        requests = here.requests(3 * SOME)
+        assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
+        largest = max(path.stat().st_size for path in segments(here))
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 1000, resource.RLIM_INFINITY))
+        outcomes = [Outcome.TAKEN]
+        while outcomes == [Outcome.TAKEN]:
+            outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
+        assert outcomes == [Outcome.REFUSED]
+        assert await life.says("senders are asked to come again until there is room")
+        unlimited = resource.RLIM_INFINITY, resource.RLIM_INFINITY
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, unlimited)
+        await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
+        assert await life.says("takes what is written again")
+        assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+        life = await here.start()
+        closing = here.client.closing()
+        await here.send_until_taken(life, closing)
+        await here.comes(here.kept([*requests, *closing]))
+        assert await ended(life) == 0
 
-    asyncio.run(main())
+
+async def test_a_full_disk_at_a_kill_keeps_what_was_acknowledged_before(tmp_path: Path) -> None:
+    async with stage(BOTH, tmp_path) as here:
+        life = await here.start()
+        here.recorder.refusing = True
+        requests = here.requests(2 * SOME)
+        assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
+        largest = max(path.stat().st_size for path in segments(here))
+        resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 700, resource.RLIM_INFINITY))
+        outcomes = [Outcome.TAKEN]
+        while outcomes == [Outcome.TAKEN]:
+            outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
+        assert outcomes == [Outcome.REFUSED]
+        assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+        here.recorder.refusing = False
+        life = await here.start()
+        await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
+        await all_comes_once(here, life, requests)
 
 
 def flip(path: Path) -> None:
@@ -166,39 +155,33 @@ def last(here: Stage) -> Path:
     [(DURABLE, last, flip), (DURABLE, first, tear), (QUEUE, first, replace), (BOTH, last, Path.unlink)],
     ids=["durable-last-flipped", "durable-first-torn", "queue-first-foreign", "both-last-missing"],
 )
-def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
+async def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
     setting: Setting, damaged: Any, damage: Any, tmp_path: Path
 ) -> None:
-    async def main() -> None:
-        async with stage(setting, tmp_path) as here:
-            requests = await killed_twice(here)
-            damage(damaged(here))
-            life, sent = await goes_on(here, requests)
-            if damage is not Path.unlink:
-                assert "damage" in life.said or "can't be read" in life.said or "set aside" in life.said
-            missing = here.kept(sent) - here.recorder.ids
-            if damaged is first and setting is DURABLE:
-                assert not missing
-            elif damage in (flip, tear):
-                assert any(missing <= touched(request) for request in requests)
-            assert await ended(await here.start()) == 0
-
-    asyncio.run(main())
+    async with stage(setting, tmp_path) as here:
+        requests = await killed_twice(here)
+        damage(damaged(here))
+        life, sent = await goes_on(here, requests)
+        if damage is not Path.unlink:
+            assert "damage" in life.said or "can't be read" in life.said or "set aside" in life.said
+        missing = here.kept(sent) - here.recorder.ids
+        if damaged is first and setting is DURABLE:
+            assert not missing
+        elif damage in (flip, tear):
+            assert any(missing <= touched(request) for request in requests)
+        assert await ended(await here.start()) == 0
 
 
 @pytest.mark.parametrize("damage", [flip, Path.unlink], ids=["flipped", "missing"])
-def test_a_damaged_checkpoint_costs_no_span(damage: Any, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(DURABLE, tmp_path) as here:
-            requests = await killed_twice(here)
-            (checkpoint,) = here.store.rglob("*.state")
-            damage(checkpoint)
-            life, sent = await goes_on(here, requests)
-            if damage is not Path.unlink:
-                assert "is damaged; it is moved to" in life.said
-            assert here.kept(sent) <= here.recorder.ids
-
-    asyncio.run(main())
+async def test_a_damaged_checkpoint_costs_no_span(damage: Any, tmp_path: Path) -> None:
+    async with stage(DURABLE, tmp_path) as here:
+        requests = await killed_twice(here)
+        (checkpoint,) = here.store.rglob("*.state")
+        damage(checkpoint)
+        life, sent = await goes_on(here, requests)
+        if damage is not Path.unlink:
+            assert "is damaged; it is moved to" in life.said
+        assert here.kept(sent) <= here.recorder.ids
 
 
 async def killed_twice(here: Stage) -> list[Request]:
@@ -235,34 +218,28 @@ def touched(request: Request) -> set[bytes]:
     return {id for trace, _ in request.spans for id in trace.sent}
 
 
-def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(DURABLE, tmp_path) as here:
-            first = await here.start()
-            second = await here.start()
-            assert await second.end() == 1
-            assert f"in use by another process (pid {first.pid})" in second.said
-            requests = here.requests(SOME)
-            assert set(await here.send(first, requests)) == {Outcome.TAKEN}
-            await all_comes_once(here, first, requests)
-
-    asyncio.run(main())
+async def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(tmp_path: Path) -> None:
+    async with stage(DURABLE, tmp_path) as here:
+        first = await here.start()
+        second = await here.start()
+        assert await second.end() == 1
+        assert f"in use by another process (pid {first.pid})" in second.said
+        requests = here.requests(SOME)
+        assert set(await here.send(first, requests)) == {Outcome.TAKEN}
+        await all_comes_once(here, first, requests)
 
 
-def test_nobody_else_may_read_the_store_of_a_running_podtrail(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(BOTH, tmp_path) as here:
-            life = await here.start()
-            requests = here.requests(SOME)
-            assert set(await here.send(life, requests)) == {Outcome.TAKEN}
-            life.tell(signal.SIGHUP)
-            assert await life.says("SIGHUP: reloaded")
-            found = dict(modes(here.store))
-            assert {mode for path, mode in found.items() if path.is_dir()} == {0o700}
-            assert {mode for path, mode in found.items() if path.is_file()} == {0o600}
-            await all_comes_once(here, life, requests)
-
-    asyncio.run(main())
+async def test_nobody_else_may_read_the_store_of_a_running_podtrail(tmp_path: Path) -> None:
+    async with stage(BOTH, tmp_path) as here:
+        life = await here.start()
+        requests = here.requests(SOME)
+        assert set(await here.send(life, requests)) == {Outcome.TAKEN}
+        life.tell(signal.SIGHUP)
+        assert await life.says("SIGHUP: reloaded")
+        found = dict(modes(here.store))
+        assert {mode for path, mode in found.items() if path.is_dir()} == {0o700}
+        assert {mode for path, mode in found.items() if path.is_file()} == {0o600}
+        await all_comes_once(here, life, requests)
 
 
 def modes(folder: Path) -> Iterator[tuple[Path, int]]:

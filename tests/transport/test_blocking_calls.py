@@ -28,7 +28,7 @@ asyncio.run(main())
 """
 
 
-def test_calls_are_made_in_their_order_also_those_whose_caller_has_gone() -> None:
+async def test_calls_are_made_in_their_order_also_those_whose_caller_has_gone() -> None:
     made: list[int] = []
     may_go = threading.Event()
 
@@ -36,35 +36,29 @@ def test_calls_are_made_in_their_order_also_those_whose_caller_has_gone() -> Non
         may_go.wait(SECONDS)
         made.append(1)
 
-    async def main() -> None:
-        calls = BlockingCalls("calls")
-        first = asyncio.create_task(calls.make(wait, SECONDS))
-        await asyncio.sleep(0)
-        first.cancel()
-        second = asyncio.create_task(calls.make(partial(made.append, 2), SECONDS))
-        await asyncio.gather(first, return_exceptions=True)
-        may_go.set()
-        await second
-        calls.end()
-
-    asyncio.run(main())
+    calls = BlockingCalls("calls")
+    first = asyncio.create_task(calls.make(wait, SECONDS))
+    await asyncio.sleep(0)
+    first.cancel()
+    second = asyncio.create_task(calls.make(partial(made.append, 2), SECONDS))
+    await asyncio.gather(first, return_exceptions=True)
+    may_go.set()
+    await second
+    calls.end()
     assert made == [1, 2]
 
 
-def test_what_a_call_raises_is_raised_where_it_is_waited_for_and_the_next_is_made() -> None:
+async def test_what_a_call_raises_is_raised_where_it_is_waited_for_and_the_next_is_made() -> None:
     made: list[int] = []
 
     def fail() -> None:
         raise ValueError("no")
 
-    async def main() -> None:
-        calls = BlockingCalls("calls")
-        with pytest.raises(ValueError, match="no"):
-            await calls.make(fail, SECONDS)
-        await calls.make(partial(made.append, 1), SECONDS)
-        calls.end()
-
-    asyncio.run(main())
+    calls = BlockingCalls("calls")
+    with pytest.raises(ValueError, match="no"):
+        await calls.make(fail, SECONDS)
+    await calls.make(partial(made.append, 1), SECONDS)
+    calls.end()
     assert made == [1]
 
 

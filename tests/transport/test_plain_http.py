@@ -42,42 +42,36 @@ async def probe(endpoint: str, local: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs more than one address on the loopback")
-def test_one_address_takes_no_room_from_anothers_probes_and_what_ends_makes_room() -> None:
-    async def main() -> None:
-        settings = FACTORY.Config.model_validate({"endpoint": "127.0.0.1:0"})
-        async with FACTORY.create(settings, Context(id="health_check")) as check:
-            check.ready()
-            many = await connect(check.endpoint, 130)
-            assert await left(many, 100) == 100
-            assert await probe(check.endpoint, "127.0.0.2") == 200
-            for _, writer in many:
-                writer.transport.abort()
-            async with asyncio.timeout(DEADLINE):
-                while True:
-                    (again,) = await connect(check.endpoint, 1)
-                    again[1].write(b"GET / HTTP/1.0\r\n\r\n")
-                    said = await again[0].read()
-                    again[1].close()
-                    if said:
-                        break
-            assert said.startswith(b"HTTP/1.0 200 ")
-
-    asyncio.run(main())
+async def test_one_address_takes_no_room_from_anothers_probes_and_what_ends_makes_room() -> None:
+    settings = FACTORY.Config.model_validate({"endpoint": "127.0.0.1:0"})
+    async with FACTORY.create(settings, Context(id="health_check")) as check:
+        check.ready()
+        many = await connect(check.endpoint, 130)
+        assert await left(many, 100) == 100
+        assert await probe(check.endpoint, "127.0.0.2") == 200
+        for _, writer in many:
+            writer.transport.abort()
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                (again,) = await connect(check.endpoint, 1)
+                again[1].write(b"GET / HTTP/1.0\r\n\r\n")
+                said = await again[0].read()
+                again[1].close()
+                if said:
+                    break
+        assert said.startswith(b"HTTP/1.0 200 ")
 
 
-def test_a_head_that_trickles_in_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_head_that_trickles_in_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podtrail.transport.plain_http._HEAD_SECONDS", 0.5)
 
-    async def main() -> None:
-        settings = FACTORY.Config.model_validate({"endpoint": "127.0.0.1:0"})
-        async with FACTORY.create(settings, Context(id="health_check")) as check:
-            check.ready()
-            slow = await connect(check.endpoint, 20)
-            for _, writer in slow[::2]:
-                writer.write(b"GET / HT")
-            assert await left(slow, 0) == 0
-            assert await probe(check.endpoint, "127.0.0.1") == 200
-            for _, writer in slow:
-                writer.close()
-
-    asyncio.run(main())
+    settings = FACTORY.Config.model_validate({"endpoint": "127.0.0.1:0"})
+    async with FACTORY.create(settings, Context(id="health_check")) as check:
+        check.ready()
+        slow = await connect(check.endpoint, 20)
+        for _, writer in slow[::2]:
+            writer.write(b"GET / HT")
+        assert await left(slow, 0) == 0
+        assert await probe(check.endpoint, "127.0.0.1") == 200
+        for _, writer in slow:
+            writer.close()

@@ -1,6 +1,7 @@
 """A loop in virtual time, an exporter that does what it is told, and batches to send."""
 
 import asyncio
+import inspect
 import logging
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -40,18 +41,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
 
-Run = Callable[[Coroutine[Any, Any, None]], None]
+def run_virtually(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(main)
 
 
-@pytest.fixture
-def run_virtually() -> Run:
-    """Runs a coroutine in virtual time."""
-
-    def run(main: Coroutine[Any, Any, None]) -> None:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            runner.run(main)
-
-    return run
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in virtual time."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    run_virtually(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 Answer = Callable[[Batch], Awaitable[int]]
@@ -85,13 +88,9 @@ class Scripted:
         return [round(at, 3) for at, _ in self.seen]
 
 
-@pytest.fixture
-def scripted() -> Callable[..., Scripted]:
-    """The scripted exporter."""
-    return Scripted
+def make_batch(spans: int = 1, *, groups: int = 1, name: str = "Filter", number: int = 1) -> Batch:
+    """Return a batch of so many spans in so many groups."""
 
-
-def _batch(spans: int = 1, *, groups: int = 1, name: str = "Filter", number: int = 1) -> Batch:
     def group(at: int) -> Group:
         trace_id = (number << 32 | at + 1).to_bytes(16, "big")
         raw = [
@@ -101,12 +100,6 @@ def _batch(spans: int = 1, *, groups: int = 1, name: str = "Filter", number: int
         return Group(RESOURCE, SCOPE, trace_id, frame(raw), spans)
 
     return Batch([group(at) for at in range(groups)], arrived=0)
-
-
-@pytest.fixture
-def make_batch() -> Callable[..., Batch]:
-    """Batches of so many spans in so many groups."""
-    return _batch
 
 
 class Desk:
@@ -131,25 +124,8 @@ class Desk:
             await self.queue.room()
 
 
-@pytest.fixture
-def desk() -> Callable[..., Desk]:
-    """A queue around an exporter."""
-    return Desk
-
-
-@pytest.fixture
-def steady() -> Callable[..., DeliverySettings]:
-    """Delivery settings without jitter; queue and retry settings as given."""
-
-    def settings(
-        retry: dict[str, Any] | None = None, queue: dict[str, Any] | None = None, **more: Any
-    ) -> DeliverySettings:
-        return DeliverySettings.model_validate(
-            {
-                "retry_on_failure": {"randomization_factor": 0.0, **(retry or {})},
-                "sending_queue": queue or {},
-                **more,
-            }
-        )
-
-    return settings
+def steady(retry: dict[str, Any] | None = None, queue: dict[str, Any] | None = None, **more: Any) -> DeliverySettings:
+    """Return delivery settings without jitter; queue and retry settings as given."""
+    return DeliverySettings.model_validate(
+        {"retry_on_failure": {"randomization_factor": 0.0, **(retry or {})}, "sending_queue": queue or {}, **more}
+    )

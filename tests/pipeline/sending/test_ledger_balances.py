@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podtrail.component import Ledger, Permanent, Retryable
+from tests.pipeline.sending.conftest import Desk, Scripted, make_batch, run_virtually, steady
 from tests.sizes import large
 
 ANSWERS = st.one_of(
@@ -41,26 +42,14 @@ QUEUES = st.fixed_dictionaries(
     limit=st.sampled_from(["0s", "30s", "2m"]),
     grace=st.sampled_from([0, 1, 100]),
 )
-def test_every_span_ends_once(
-    run_virtually: Any,
-    desk: Any,
-    scripted: Any,
-    steady: Any,
-    make_batch: Any,
-    answers: Any,
-    steps: Any,
-    queue: Any,
-    retry: bool,
-    limit: str,
-    grace: float,
-) -> None:
+def test_every_span_ends_once(answers: Any, steps: Any, queue: Any, retry: bool, limit: str, grace: float) -> None:
     async def hang(_: Any) -> int:
         await asyncio.Event().wait()
         return 0
 
     async def main() -> None:
         script = [hang if answer == "hang" else answer for answer in answers]
-        here = desk(scripted(script), steady({"enabled": retry, "max_elapsed_time": limit}, queue))
+        here = Desk(Scripted(script), steady({"enabled": retry, "max_elapsed_time": limit}, queue))
         ledgers = [Ledger(), Ledger()]
         offered = [0, 0]
 

@@ -17,7 +17,7 @@ from podtrail.otlp import Batch, Group, PolicyVote, Shadow, Verdict, encode_span
 from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.storage import Journal, StorageError, SystemDisk, inline
-from tests.pipeline.sending.conftest import RESOURCE, SCOPE, Desk, Scripted, VirtualLoop
+from tests.pipeline.sending.conftest import RESOURCE, SCOPE, Desk, Scripted, VirtualLoop, steady
 from tests.sizes import large
 
 read_ids = span_reader({"span_id"})
@@ -80,7 +80,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def kept(steady: Any) -> Callable[..., Any]:
+def kept() -> Callable[..., Any]:
     """Settings of a persistent queue with a single consumer."""
 
     def conf(retry: dict[str, Any] | None = None, **queue: Any) -> Any:
@@ -176,15 +176,12 @@ def test_a_stop_leaves_the_rest_on_disk_and_counts_nothing_as_lost(store: Store,
     assert "sends 10000 spans that were in its queue" in caplog.text
 
 
-def test_a_stop_delivers_what_the_backend_takes(store: Store, kept: Any) -> None:
-    async def main() -> None:
-        here = Persistent(Scripted(), store, kept())
-        async with here.queue:
-            here.queue.offer(numbered(0, 10), here.ledger)
-            await here.queue.drain(10)
-        assert here.ledger == Ledger(delivered=10)
-
-    live(main)
+async def test_a_stop_delivers_what_the_backend_takes(store: Store, kept: Any) -> None:
+    here = Persistent(Scripted(), store, kept())
+    async with here.queue:
+        here.queue.offer(numbered(0, 10), here.ledger)
+        await here.queue.drain(10)
+    assert here.ledger == Ledger(delivered=10)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +212,7 @@ def test_what_is_given_up_is_not_sent_again(store: Store, kept: Any, answer: Any
 @pytest.mark.parametrize(
     ("stored", "durable"), [(True, False), (False, True), (True, True)], ids=["queue", "durable", "both"]
 )
-def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_for(
+async def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_for(
     store: Store, kept: Any, stored: bool, durable: bool
 ) -> None:
     async def hour(retry: dict[str, Any]) -> Ledger:
@@ -235,11 +232,8 @@ def test_a_backend_that_is_down_for_an_hour_costs_nothing_unless_that_is_asked_f
             await here.settled()
         return here.ledger
 
-    async def main() -> None:
-        assert await hour({}) == Ledger(delivered=360)
-        assert (await hour({"max_elapsed_time": "5m"})).dropped["retries_exhausted"] > 0
-
-    live(main)
+    assert await hour({}) == Ledger(delivered=360)
+    assert (await hour({"max_elapsed_time": "5m"})).dropped["retries_exhausted"] > 0
 
 
 def test_far_more_than_memory_waits_on_disk(store: Store, kept: Any) -> None:
@@ -289,17 +283,14 @@ def test_what_leaves_memory_is_sent_by_the_same_process(store: Store, kept: Any)
     live(main)
 
 
-def test_segments_are_removed_when_nothing_in_them_waits(store: Store, kept: Any) -> None:
-    async def main() -> None:
-        here = Persistent(Scripted(), store, kept())
-        async with here.queue:
-            for at in range(200):
-                here.queue.offer(numbered(at * 40, 40, 10_000), here.ledger)
-                await here.settled()
-            await asyncio.sleep(1)
-            assert len(store.segments()) <= 2
-
-    live(main)
+async def test_segments_are_removed_when_nothing_in_them_waits(store: Store, kept: Any) -> None:
+    here = Persistent(Scripted(), store, kept())
+    async with here.queue:
+        for at in range(200):
+            here.queue.offer(numbered(at * 40, 40, 10_000), here.ledger)
+            await here.settled()
+        await asyncio.sleep(1)
+        assert len(store.segments()) <= 2
 
 
 def test_a_batch_that_is_never_taken_keeps_no_segments_of_others(store: Store, kept: Any) -> None:
@@ -350,63 +341,54 @@ def test_a_part_that_was_taken_is_not_sent_again(store: Store, kept: Any) -> Non
     live(second)
 
 
-def test_done_is_called_when_a_batch_is_on_disk(store: Store, kept: Any) -> None:
-    async def main() -> None:
-        done: list[int] = []
-        here = Persistent(Scripted([never]), store, kept())
-        async with here.queue:
-            here.queue.offer(numbered(0, 20_000), here.ledger, done=lambda: done.append(1))
-            assert not done
+async def test_done_is_called_when_a_batch_is_on_disk(store: Store, kept: Any) -> None:
+    done: list[int] = []
+    here = Persistent(Scripted([never]), store, kept())
+    async with here.queue:
+        here.queue.offer(numbered(0, 20_000), here.ledger, done=lambda: done.append(1))
+        assert not done
+        await here.queue.flush()
+        assert done == [1]
+        here.queue.offer(numbered(0, 1), here.ledger, done=lambda: done.append(2))
+        await asyncio.sleep(1)
+        assert done == [1, 2]
+
+
+async def test_a_full_disk_refuses_and_goes_on_by_itself(store: Store, kept: Any, caplog: Any) -> None:
+    done: list[int] = []
+    here = Persistent(Scripted([never] * 2), store, kept())
+    async with here.queue:
+        store.disk.full = True
+        here.queue.offer(numbered(0, 10), here.ledger, done=lambda: done.append(1))
+        with pytest.raises(StorageError, match="No space left on device"):
             await here.queue.flush()
-            assert done == [1]
-            here.queue.offer(numbered(0, 1), here.ledger, done=lambda: done.append(2))
-            await asyncio.sleep(1)
-            assert done == [1, 2]
-
-    live(main)
-
-
-def test_a_full_disk_refuses_and_goes_on_by_itself(store: Store, kept: Any, caplog: Any) -> None:
-    async def main() -> None:
-        done: list[int] = []
-        here = Persistent(Scripted([never] * 2), store, kept())
-        async with here.queue:
-            store.disk.full = True
-            here.queue.offer(numbered(0, 10), here.ledger, done=lambda: done.append(1))
-            with pytest.raises(StorageError, match="No space left on device"):
-                await here.queue.flush()
-            assert not here.queue.has_room(numbered(10, 1), here.ledger)
-            assert here.queue.failing is not None
-            here.queue.refuse(1)
-            here.queue.offer(numbered(10, 10), here.ledger)  # behind a sampler nobody can be refused
-            store.disk.full = False
-            await asyncio.sleep(3)
-            assert here.queue.has_room(numbered(20, 1), here.ledger)
-            assert done == [1]
-            here.queue.offer(numbered(20, 10), here.ledger)
-            await here.queue.flush()
-        assert here.ledger.dropped == {"shutdown": 10}  # those which the disk did not take
-        assert here.queue.kept() == 20
-        here.balance(30)
-
-    live(main)
+        assert not here.queue.has_room(numbered(10, 1), here.ledger)
+        assert here.queue.failing is not None
+        here.queue.refuse(1)
+        here.queue.offer(numbered(10, 10), here.ledger)  # behind a sampler nobody can be refused
+        store.disk.full = False
+        await asyncio.sleep(3)
+        assert here.queue.has_room(numbered(20, 1), here.ledger)
+        assert done == [1]
+        here.queue.offer(numbered(20, 10), here.ledger)
+        await here.queue.flush()
+    assert here.ledger.dropped == {"shutdown": 10}  # those which the disk did not take
+    assert here.queue.kept() == 20
+    here.balance(30)
     assert "refused requests with 1 spans" in caplog.text
     assert "No space left on device" in caplog.text
 
 
-def test_what_a_full_disk_did_not_take_is_lost_at_the_end_and_counted(store: Store, kept: Any) -> None:
-    async def main() -> None:
-        here = Persistent(Scripted([never] * 2), store, kept())
-        async with here.queue:
-            here.queue.offer(numbered(0, 10), here.ledger)
-            await here.queue.flush()
-            store.disk.full = True
-            here.queue.offer(numbered(10, 5), here.ledger)
-        assert here.ledger.dropped == {"shutdown": 5}
-        assert here.queue.kept() == 10
-        here.balance(15)
-
-    live(main)
+async def test_what_a_full_disk_did_not_take_is_lost_at_the_end_and_counted(store: Store, kept: Any) -> None:
+    here = Persistent(Scripted([never] * 2), store, kept())
+    async with here.queue:
+        here.queue.offer(numbered(0, 10), here.ledger)
+        await here.queue.flush()
+        store.disk.full = True
+        here.queue.offer(numbered(10, 5), here.ledger)
+    assert here.ledger.dropped == {"shutdown": 5}
+    assert here.queue.kept() == 10
+    here.balance(15)
 
 
 def test_a_damaged_batch_is_counted_and_the_others_are_sent(store: Store, kept: Any, caplog: Any) -> None:
@@ -476,35 +458,29 @@ def test_verdicts_survive_with_what_policies_said(store: Store, kept: Any) -> No
     live(second)
 
 
-def test_a_store_that_cannot_be_opened_prevents_the_start(store: Store, kept: Any) -> None:
+async def test_a_store_that_cannot_be_opened_prevents_the_start(store: Store, kept: Any) -> None:
     class Locked(Store):
         async def open(self, name: str) -> Journal:
             raise StorageError(f"{name} is open already")
 
-    async def main() -> None:
-        here = Persistent(Scripted(), Locked(store.folder), kept())
-        with pytest.raises(StartError, match="sending_queue::storage: exporter_otlp_grpc_backup is open already"):
-            await here.queue.__aenter__()
-
-    live(main)
+    here = Persistent(Scripted(), Locked(store.folder), kept())
+    with pytest.raises(StartError, match="sending_queue::storage: exporter_otlp_grpc_backup is open already"):
+        await here.queue.__aenter__()
 
 
-def test_a_queue_that_follows_another_counts_nothing_twice(store: Store, kept: Any, steady: Any) -> None:
-    async def main() -> None:
-        before = Persistent(Scripted([Retryable("down")] * 9), store, kept())
-        async with before.queue:
-            before.queue.offer(numbered(0, 10), before.ledger)
-        after = Persistent(Scripted(), store, kept(num_consumers=3), predecessor=before.queue)
-        after.ledger = before.ledger
-        async with after.queue:
-            assert after.queue.held() == 10
-            after.balance(10)
-            await after.settled()
-            after.balance(10)
-        in_memory = Persistent(Scripted(), store, steady(), predecessor=after.queue)
-        assert in_memory.queue.recovered is before.queue.recovered
-
-    live(main)
+async def test_a_queue_that_follows_another_counts_nothing_twice(store: Store, kept: Any) -> None:
+    before = Persistent(Scripted([Retryable("down")] * 9), store, kept())
+    async with before.queue:
+        before.queue.offer(numbered(0, 10), before.ledger)
+    after = Persistent(Scripted(), store, kept(num_consumers=3), predecessor=before.queue)
+    after.ledger = before.ledger
+    async with after.queue:
+        assert after.queue.held() == 10
+        after.balance(10)
+        await after.settled()
+        after.balance(10)
+    in_memory = Persistent(Scripted(), store, steady(), predecessor=after.queue)
+    assert in_memory.queue.recovered is before.queue.recovered
 
 
 ANSWERS = st.one_of(
