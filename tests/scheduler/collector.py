@@ -1,7 +1,9 @@
 """An OpenTelemetry collector for tests: what it took, and how it hangs together."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 
 import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -65,3 +67,22 @@ class Collector:
 def attributes(span: Span) -> dict[str, object]:
     """The attributes of a span."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in span.attributes}
+
+
+@asynccontextmanager
+async def silent_endpoint() -> AsyncIterator[str]:
+    """The address of something that accepts connections and never says anything."""
+    writers = []
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with suppress(ConnectionError):
+            await reader.read()
+
+    server = await asyncio.start_server(swallow, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        for writer in writers:
+            writer.close()
+        server.close()

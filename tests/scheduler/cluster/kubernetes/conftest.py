@@ -66,14 +66,6 @@ def settings(
     return SchedulerSettings(plan, "0", serving=Serving("127.0.0.1", 0))
 
 
-@pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
-    """Takes what is exported."""
-    it = Collector()
-    yield it
-    it.stop()
-
-
 @pytest.fixture(autouse=True)
 def spans_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Schedulers export ten times a second, not every five seconds."""

@@ -1,34 +1,14 @@
 """The service ends, whatever has stopped answering."""
 
 import asyncio
-import contextlib
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from tests.scheduler.collector import silent_endpoint
+
 pytestmark = pytest.mark.control_plane
-
-
-@asynccontextmanager
-async def black_hole() -> AsyncIterator[str]:
-    """The address of something that accepts connections and never says anything."""
-    writers = []
-
-    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        with contextlib.suppress(ConnectionError):
-            await reader.read()
-
-    server = await asyncio.start_server(swallow, "127.0.0.1", 0)
-    try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        for writer in writers:
-            writer.close()
-        server.close()
 
 
 async def test_it_ends_although_api_server_and_collector_hang(
@@ -39,7 +19,7 @@ async def test_it_ends_although_api_server_and_collector_hang(
     election = {"leaderElect": True, "resourceNamespace": namespace, "resourceName": "scheduler"}
 
     async with (
-        black_hole() as collector,
+        silent_endpoint() as collector,
         running(
             namespace,
             gates="SchedulerTracing=true",
