@@ -119,7 +119,7 @@ def test_that_nothing_came_for_long_is_told_and_shown_until_something_comes(
 def test_fifty_listeners_all_hear_of_a_change_and_delay_no_end(
     viewing: Viewing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grace = 60.0
+    grace = 240.0
     monkeypatch.setattr(extension, "_GRACE", grace)
 
     async def main() -> float:

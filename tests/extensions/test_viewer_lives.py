@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +34,34 @@ service:
 """
 
 
-def kept(to: Path, mode: str) -> list[Batch]:
-    """What is kept of the recorded Pods, with what a watch told of them."""
-    config = to / "pipeline.yaml"
-    config.write_text(STITCHED.replace("MODE", mode))
-    watch, out = to / "watch.otlp", to / "kept.otlp"
-    for command in (
-        ["reconstruct", "--pods", str(RECORDING / "pods.jsonl.zst"), "--transitions", str(watch)],
-        ["recording", "merge", str(RECORDING / "spans.otlp.zst"), str(watch), "--to", str(to / "all.otlp")],
-        ["replay", str(to / "all.otlp"), "--config", str(config), "--output", str(out)],
-    ):
-        done = CliRunner().invoke(main, command)
-        assert done.exit_code == 0, done.output
-    return [Batch(one.intake.groups, one.arrival) for one in read_recording(out) if isinstance(one, Record)]
+Kept = Callable[[str], list[Batch]]
 
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> list[Batch]:
-    return kept(tmp_path_factory.mktemp("lives"), "lifecycle")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """What a mode keeps of the recorded Pods, with what a watch told of them."""
+    to = tmp_path_factory.mktemp("lives")
+
+    def invoke(*command: str | Path) -> None:
+        done = CliRunner().invoke(main, [str(part) for part in command])
+        assert done.exit_code == 0, done.output
+
+    invoke("reconstruct", "--pods", RECORDING / "pods.jsonl.zst", "--transitions", to / "watch.otlp")
+    invoke("recording", "merge", RECORDING / "spans.otlp.zst", to / "watch.otlp", "--to", to / "all.otlp")
+
+    @cache
+    def by(mode: str) -> list[Batch]:
+        config, out = to / f"{mode}.yaml", to / f"{mode}.otlp"
+        config.write_text(STITCHED.replace("MODE", mode))
+        invoke("replay", to / "all.otlp", "--config", config, "--output", out)
+        return [Batch(one.intake.groups, one.arrival) for one in read_recording(out) if isinstance(one, Record)]
+
+    return by
+
+
+@pytest.fixture
+def lives(kept: Kept) -> list[Batch]:
+    return kept("lifecycle")
 
 
 def pages(viewing: Viewing, some: list[Batch], *paths: str) -> list[str]:
@@ -122,10 +133,10 @@ def test_a_pod_without_the_trace_of_its_life_has_no_way_there(viewing: Viewing, 
 
 
 def test_the_page_tells_the_same_life_when_all_is_merged_into_one_trace(
-    viewing: Viewing, lives: list[Batch], tmp_path: Path
+    viewing: Viewing, lives: list[Batch], kept: Kept
 ) -> None:
     [told] = pages(viewing, lives, f"/api/v1/why?pod={CRASH}")
-    [merged, page] = pages(viewing, kept(tmp_path, "merge"), f"/api/v1/why?pod={CRASH}", f"/pods/{CRASH}")
+    [merged, page] = pages(viewing, kept("merge"), f"/api/v1/why?pod={CRASH}", f"/pods/{CRASH}")
     assert moments(merged) == moments(told)
     assert f'<a href="/traces/{LIFE}">as one trace</a>' in page
 
@@ -144,9 +155,9 @@ def made_again(some: list[Batch]) -> list[Batch]:
 
 @pytest.mark.parametrize("mode", ["link", "lifecycle", "merge"])
 def test_of_pods_of_one_name_each_is_told_with_its_own_creation_and_deletion_and_the_name_means_the_latest(
-    viewing: Viewing, tmp_path: Path, mode: str
+    viewing: Viewing, kept: Kept, mode: str
 ) -> None:
-    some = made_again(kept(tmp_path, mode))
+    some = made_again(kept(mode))
     named, first = pages(viewing, some, "/api/v1/why?pod=default/crash", f"/api/v1/why?pod={CRASH}")
     again = json.loads(named)["pod"]["uid"]
     assert again == "cea8dd0d-5c15-4750-93ca-9d332a86cde0"

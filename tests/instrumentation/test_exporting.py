@@ -100,7 +100,7 @@ def collector() -> Iterator[Collector]:
 @contextmanager
 def traced(collector: Collector, counters: SpanCounters) -> Iterator[TracerProvider]:
     tracing = TracingConfiguration(endpoint=collector.address, sampling_rate_per_million=1_000_000)
-    provider = tracer_provider(tracing, Resource({"service.name": "test"}), counters, shutdown_timeout=1)
+    provider = tracer_provider(tracing, Resource({"service.name": "test"}), counters, shutdown_timeout=DEADLINE)
     try:
         yield provider
     finally:

@@ -216,13 +216,12 @@ def test_a_pod_that_was_stopped_is_told_from_one_that_ended(node: Library) -> No
 
 def test_in_whatever_order_and_how_often_spans_come_the_story_is_one(node: Library) -> None:
     everything = list(records())
-    for turned in (reversed(everything), [*everything, *everything[::3]]):
-        library = library_of(turned)
-        for pod in node.stories.pods():
-            again = library.pod(pod.key)
-            assert again is not None
-            assert again.on_node == pod.on_node
-            assert moments(library, pod.name) == moments(node, pod.name)
+    library = library_of([*reversed(everything), *everything[::3]])
+    for pod in node.stories.pods():
+        again = library.pod(pod.key)
+        assert again is not None
+        assert again.on_node == pod.on_node
+        assert moments(library, pod.name) == moments(node, pod.name)
 
 
 def test_a_recreated_name_leaves_open_whose_creation_it_was(node: Library) -> None:
@@ -305,9 +304,13 @@ def test_a_watch_alone_tells_a_life_too(transitions: list[Record]) -> None:
     assert {pod.state for pod in library.stories.pods()} == {"terminated"}
 
 
-def stitched(node: Library, *, originals: bool) -> Library:
+@pytest.fixture(scope="module")
+def run() -> Any:
+    return replay(LIFECYCLE, RECORDING / "spans.otlp.zst")
+
+
+def stitched(run: Any, node: Library, *, originals: bool) -> Library:
     """What is known of what leaves link_stitching, with or without the spans that the parts of lives stand for."""
-    run = replay(LIFECYCLE, RECORDING / "spans.otlp.zst")
     library = Library()
     for each in (each for spans in run.exported.values() for each in spans):
         if originals or each.resource == {"service.name": "podtrail"}:
@@ -319,14 +322,14 @@ def stitched(node: Library, *, originals: bool) -> Library:
     return library
 
 
-def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(node: Library) -> None:
-    library = stitched(node, originals=True)
+def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(run: Any, node: Library) -> None:
+    library = stitched(run, node, originals=True)
     for pod in node.stories.pods():
         assert moments(library, pod.name) == moments(node, pod.name)
 
 
-def test_the_trace_of_a_life_alone_tells_what_happened_on_the_node(node: Library) -> None:
-    library = stitched(node, originals=False)
+def test_the_trace_of_a_life_alone_tells_what_happened_on_the_node(run: Any, node: Library) -> None:
+    library = stitched(run, node, originals=False)
     assert moments(library, "by-kubectl") == [
         "created",
         "sandbox",
