@@ -1,4 +1,4 @@
-"""`podtrail run` with `exactly_once` from topic to topic: a stop, a reload, and a topic that is not there."""
+"""`podtrail run` from topic to topic: a stop, a kill, a reload, a topic that is not there, and its metrics."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -8,16 +8,30 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.free_ports import free_ports
 from tests.kafka.cluster import Kafka
 from tests.kafka.spans import message
-from tests.service.conftest import Process, configure, start
+from tests.service.conftest import Process, configure, get, metrics, start
 
-__all__ = ["configure", "start"]
+__all__ = ["configure", "get", "metrics", "start"]
 
 pytestmark = pytest.mark.kafka
 
 
-def copying(kafka: Kafka, topic: str, kept: str, wait: str = "500ms", **producer: Any) -> dict[str, Any]:
+LONG_AGO = 1_700_000_000_000
+"""Unix milliseconds."""
+
+
+def copying(
+    kafka: Kafka,
+    topic: str,
+    kept: str,
+    wait: str = "500ms",
+    *,
+    idle: str = "500ms",
+    exactly_once: bool = True,
+    **producer: Any,
+) -> dict[str, Any]:
     """A pipeline from topic to topic by way of a sampler that keeps everything."""
     receiver = {
         "brokers": kafka.addresses(),
@@ -25,10 +39,10 @@ def copying(kafka: Kafka, topic: str, kept: str, wait: str = "500ms", **producer
         "group_id": f"group-{topic}",
         "initial_offset": "earliest",
         "heartbeat_interval": "500ms",
-        "idle_timeout": "500ms",
+        "idle_timeout": idle,
         "checkpoints": {"topic": f"checkpoints-{topic}"},
         "autocommit": {"interval": "200ms"},
-        "exactly_once": True,
+        "exactly_once": exactly_once,
     }
     exporter = {
         "brokers": kafka.addresses(),
@@ -62,22 +76,50 @@ def names(kafka: Kafka, topic: str, *, uncommitted: bool = False) -> list[str]:
     )
 
 
+def are_taken(kafka: Kafka, topic: str, *counts: int) -> bool:
+    """Whether so many records of each partition were: its commit says so before the first of them is there."""
+    commits = kafka.committed(f"group-{topic}", topic)
+    return all(f'"left":[{count},' in commits.get(number, (0, ""))[1] for number, count in enumerate(counts))
+
+
+@pytest.mark.parametrize("exactly_once", [False, True])
 def test_what_a_stop_leaves_undecided_is_there_once_after_the_next_start(
-    kafka: Kafka, start: Callable[..., Process]
+    kafka: Kafka, start: Callable[..., Process], exactly_once: bool
 ) -> None:
     topic, kept = kafka.topic(partitions=2), kafka.topic()
-    kafka.produce(topic, [message("a")], partition=0)
-    first = start(copying(kafka, topic, kept))
-    kafka.wait_for(lambda: names(kafka, kept) == ["a"], "what is decided")
-    kafka.produce(topic, [message("b")], partition=1)
-    kafka.wait_for(lambda: kafka.committed(f"group-{topic}", topic).get(1, (0, ""))[1].count('"left":[1,'), "b taken")
+    kafka.produce(topic, [message("a")], partition=0, time_ms=LONG_AGO)
+    kafka.produce(topic, [message("b")], partition=0, time_ms=LONG_AGO + 10_000)
+    kafka.produce(topic, [message("c")], partition=1, time_ms=LONG_AGO)
+    first = start(copying(kafka, topic, kept, idle="0s", exactly_once=exactly_once))
+    kafka.wait_for(lambda: names(kafka, kept) and are_taken(kafka, topic, 2, 1), "all of it taken")
     first.tell(signal.SIGTERM)
     assert first.end() == 0
+    assert names(kafka, kept) == ["a"]
 
-    start(copying(kafka, topic, kept))
-    kafka.wait_for(lambda: "b" in names(kafka, kept), "what was undecided")
+    start(copying(kafka, topic, kept, exactly_once=exactly_once))
+    kafka.wait_for(lambda: len(names(kafka, kept)) >= 3, "what was undecided")
 
-    assert names(kafka, kept) == ["a", "b"]
+    assert names(kafka, kept) == ["a", "b", "c"]
+
+
+def test_metrics_show_lag_undecided_records_and_repeated_decisions(
+    kafka: Kafka, start: Callable[..., Process], metrics: Callable[[int], dict[str, float]]
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a"), message("b")])
+    (port,) = free_ports(1)
+    config = copying(kafka, topic, kafka.topic(), idle="0s", exactly_once=False)
+    config["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{port}"}}
+    start(config)
+    kafka.wait_for(lambda: are_taken(kafka, topic, 2), "the records to be taken")
+
+    labels = f'{{partition="0",receiver="kafka",topic="{topic}"}}'
+    found = metrics(port)
+    assert found[f"otelcol_kafka_receiver_offset_lag{labels}"] == 0
+    assert found[f"otelcol_kafka_receiver_current_offset{labels}"] == 1
+    assert found[f"podtrail_kafka_receiver_undecided_spans{labels}"] == 2
+    assert found[f"podtrail_kafka_receiver_oldest_undecided_seconds{labels}"] > 0
+    assert found['podtrail_partition_repeated_decisions_total{receiver="kafka"}'] == 0
 
 
 def test_a_reload_in_the_middle_of_a_transaction_neither_loses_nor_repeats(
