@@ -29,6 +29,12 @@ DEADLINE = 600
 EXPORT = "opentelemetry.proto.collector.trace.v1.TraceService/Export"
 CREATION = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{CREATION}-00f067aa0ba902b7-01"
+SHORTER = {
+    "processors__tail_sampling__decision_wait": "5s",
+    "processors__tail_sampling__decision_wait_after_root_received": "500ms",
+    "processors__link_stitching__reorder_wait": "1s",
+}
+"""What is waited for, where a configuration says it: nothing else happens here meanwhile."""
 
 
 class Backend:
@@ -124,6 +130,7 @@ def running(command: list[str], log: Path, environment: Mapping[str, str]) -> It
 def podtrail(text: str, folder: Path, environment: Mapping[str, str], **sets: object) -> Any:
     """Runs podtrail with a configuration."""
     (folder / "podtrail.yaml").write_text(text)
+    sets |= {key: shorter for key, shorter in SHORTER.items() if f" {key.rpartition('__')[2]}:" in text}
     command = [sys.executable, "-m", "podtrail", "run", "--config", str(folder / "podtrail.yaml")]
     for key, value in sets.items():
         command += ["--set", f"{key.replace('__', '.')}={value}"]
