@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,6 +20,7 @@ from pydantic import ValidationError
 
 from podtrail.component import Context, Metrics, StartError
 from podtrail.reconstruction import read_attempts
+from tests.forks import Fork, environment
 from tests.receivers.sink import DEADLINE, Sink, until
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
@@ -190,14 +189,16 @@ def test_standard_input_is_read_by_a_running_podtrail(through: str, tmp_path: Pa
         "  telemetry: {metrics: {address: 127.0.0.1:0}}\n"
         "  pipelines: {traces: {receivers: [scheduler], exporters: [recording]}}\n"
     )
-    command = [sys.executable, "-m", "podtrail", "run", "--config", str(config), "--exit-when-done"]
-    with log.open("rb") as file:
-        if through == "pipe":
-            done = subprocess.run(command, input=file.read(), stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=False)
-        else:
-            done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=False)
-    assert done.returncode == 0, done.stderr
-    assert b"323 Success, 125 Unschedulable, 11 Error" in done.stderr
+    command = ["podtrail", "run", "--config", str(config), "--exit-when-done"]
+    reading, writing = os.pipe()
+    with log.open("rb") as file, (tmp_path / "told.log").open("wb") as told:
+        given = reading if through == "pipe" else file.fileno()
+        run = Fork(command, tmp_path, environment({}), (given, told.fileno(), told.fileno()))
+        os.close(reading)
+        with open(writing, "wb") as pipe, contextlib.suppress(BrokenPipeError):
+            pipe.write(log_of("v2-text"))
+    assert run.wait(DEADLINE) == 0
+    assert "323 Success, 125 Unschedulable, 11 Error" in (tmp_path / "told.log").read_text()
     assert output.stat().st_size > 0
 
 

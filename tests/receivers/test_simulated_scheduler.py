@@ -1,8 +1,6 @@
 """The `scheduler` receiver with a profile and plugins of one's own: what it shows of them, and what it refuses."""
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podtrail.cli import main
+from tests.forked_run import forked_run
+from tests.forks import environment
 
-PODTRAIL = Path(sys.executable).parent / "podtrail"
-PATIENCE = 120.0
 PLUGINS = """\
 import time
 
@@ -111,15 +109,8 @@ def validated(folder: Path, config: str) -> Result:
 
 def told_of(folder: Path, config: str) -> tuple[dict[str, Any], str]:
     (folder / "c.yaml").write_text(config, encoding="utf-8")
-    done = subprocess.run(
-        [PODTRAIL, "run", "--exit-when-done", "--json", "--config", "beside/c.yaml"],
-        cwd=folder.parent,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    command = ("run", "--exit-when-done", "--json", "--config", "beside/c.yaml")
+    done = forked_run(*command, folder=folder.parent, environment=environment({}))
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     assert told["balanced"]
