@@ -72,16 +72,6 @@ def test_a_replay_decides_about_a_recording_as_behind_any_receiver(configs: list
     assert {json.loads(line)["decision"] for line in lines} == {"sampled", "not_sampled"}
 
 
-def test_a_backtest_compares_two_of_them(configs: list[Path], tmp_path: Path) -> None:
-    told = []
-    for receiver, config in zip((KAFKA, OTLP), configs, strict=True):
-        candidate = written(tmp_path / "candidate.yaml", receiver, "Success")
-        done = run("backtest", "--json", "--baseline", config, "--candidate", candidate, SCHEDULER)
-        assert done.exit_code == 0, done.output
-        told.append(done.stdout.replace(config.name, "baseline.yaml"))
-    assert "lost" in same(told)
-
-
 def test_tests_of_policies_run_on_it(configs: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "policies_test.yaml"
     for config in configs:
@@ -98,12 +88,3 @@ def test_tests_of_policies_run_on_it(configs: list[Path], tmp_path: Path) -> Non
         done = run("test", "--json", file)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["passed"] == 1
-
-
-def test_why_tells_what_its_policies_would_decide(configs: list[Path]) -> None:
-    told = same([run("why", "pod", "default/huge-0", "--from", SCHEDULER, "--config", each).stdout for each in configs])
-    trace = told.splitlines()[-1]
-    assert trace.endswith("kept by failed: scheduler.result=Unschedulable")
-    id = trace.split()[1].rstrip(",")
-    told = same([run("why", "trace", id, "--from", SCHEDULER, "--config", each).stdout for each in configs])
-    assert "  failed  yes  scheduler.result=Unschedulable" in told

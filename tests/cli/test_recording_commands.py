@@ -14,7 +14,6 @@ from podtrail.cli import main
 from podtrail.otlp import Group, Link, encode_span, frame, resource_header, scope_header
 from podtrail.recording import Damage, Record, RecordingWriter, read_recording
 from podtrail.recording.merging import merged
-from podtrail.recording.selection import Window
 from podtrail.story import several
 from podtrail.testing.attempts import MS, START, MadeAttempt, No
 
@@ -116,41 +115,11 @@ def test_the_traces_that_are_meant_are_cut_out_whole(
     assert sums in done.output
 
 
-def test_spans_of_other_services_about_a_pod_are_cut_out_with_it(tmp_path: Path) -> None:
-    about = {"k8s.pod.name": "web-0", "k8s.namespace.name": "default"}
-    other = {"k8s.pod.name": "web-0", "k8s.namespace.name": "shop"}
-    path = write(
-        tmp_path / "r.otlp",
-        [(5, one_span(1, attributes=about)), (6, one_span(2, attributes=other)), (7, one_span(3, name="web-0"))],
-    )
-    recording("cut", path, "--to", tmp_path / "cut.otlp", "--pod", "default/web-0")
-    assert traces(tmp_path / "cut.otlp") == {bytes(15) + b"\1"}
-
-
 def test_traces_that_are_linked_to_come_along_when_asked_for(tmp_path: Path) -> None:
     link = Link(bytes(15) + b"\2", bytes(7) + b"\1", {})
     path = write(tmp_path / "r.otlp", [(5, one_span(2)), (6, one_span(1, links=[link])), (7, one_span(3))])
     recording("cut", path, "--to", tmp_path / "cut.otlp", "--trace", f"{1:032x}", "--with-links")
     assert traces(tmp_path / "cut.otlp") == {bytes(15) + b"\1", bytes(15) + b"\2"}
-
-
-def test_late_spans_stay_with_the_trace_that_began_in_time(tmp_path: Path) -> None:
-    came = [(1, 1), (5, 2), (6, 1), (9, 3), (12, 2), (13, 4)]
-    path = write(tmp_path / "r.otlp", [(at * SECOND, one_span(trace)) for at, trace in came])
-    recording("cut", path, "--to", tmp_path / "cut.otlp", "--since", "2s", "--until", "10s")
-    kept = [
-        (record.arrival // SECOND, record.intake.groups[0].trace_id[-1]) for record in records(tmp_path / "cut.otlp")
-    ]
-    assert kept == [(5, 2), (9, 3), (12, 2)]
-
-
-def test_the_window_forgets_the_oldest_traces_and_says_so() -> None:
-    window = Window(10, None, most=2)
-    assert [window.takes(bytes([trace]), at) for trace, at in ((1, 5), (1, 12), (2, 13), (3, 14))] == [
-        False, False, True, True,
-    ]  # fmt: skip
-    assert window.forgotten == 1
-    assert window.takes(b"\1", 15)
 
 
 def test_nothing_meant_leaves_no_file_and_is_a_failure(attempts: Path, tmp_path: Path) -> None:
@@ -268,4 +237,4 @@ def test_merging_a_long_recording_takes_no_more_memory_than_a_short_one(tmp_path
         tracemalloc.stop()
         return highest
 
-    assert peak(4000) < 1.3 * peak(1000)
+    assert peak(2000) < 1.3 * peak(500)

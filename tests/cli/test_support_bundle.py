@@ -1,9 +1,6 @@
 import json
-import os
 import re
 import stat
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from podtrail.cli import main
 from podtrail.otlp import native
+from tests.service.conftest import PODTRAIL, Process
 
 PLANTED = [f"planted-{n}-secret" for n in range(7)]
 CONFIG = f"""\
@@ -56,20 +54,12 @@ service:
 def page(tmp_path: Path) -> Iterator[str]:
     """The address of a running podtrail whose configuration is full of secrets."""
     (tmp_path / "config.yaml").write_text(CONFIG.replace("    endpoint: OWN", "    endpoint: http://localhost:1"))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "podtrail", "run", "--config", str(tmp_path / "config.yaml")],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SOME_PLACE": PLANTED[6]},
-    )
-    assert process.stderr is not None
+    arguments = ["run", "--config", str(tmp_path / "config.yaml")]
+    process = Process([str(PODTRAIL)], arguments, tmp_path, {"SOME_PLACE": PLANTED[6]})
     try:
-        found = next(filter(None, (re.search(r"page on (http://\S+?/)", line) for line in process.stderr)), None)
-        assert found is not None
-        yield found[1]
+        yield process.line(r"page on (http://\S+?/)")[1]
     finally:
-        process.kill()
-        process.communicate()
+        process.close()
 
 
 def bundle(*arguments: str) -> Result:

@@ -3,10 +3,7 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podtrail.cli import main
+from tests.forks import Fork
 
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 PATIENCE = 600.0
 CONFIG = """\
 receivers: {otlp: {protocols: {grpc: }}}
@@ -299,42 +296,31 @@ def test_nothing_that_a_file_says_moves_the_cursor(folder: Path) -> None:
         assert "\x1b" not in run(*arguments).output
 
 
-@pytest.fixture(name="watching")
-def _watching(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """The command as it watches a file that passes."""
+def test_watch_runs_again_when_a_file_changes_and_ends_with_ctrl_c(folder: Path) -> None:
     write(folder, GOOD)
-    with subprocess.Popen(
-        [str(PODTRAIL), "test", ".", "--watch"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    ) as process:
-        patience = threading.Timer(PATIENCE, process.kill)
-        patience.start()
-        yield process
-        patience.cancel()
-        process.kill()
+    out, inside = os.pipe()
+    with Path(os.devnull).open() as nothing:
+        files = (nothing.fileno(), inside, inside)
+        fork = Fork(["podtrail", "test", ".", "--watch"], folder, os.environ, files)
+    os.close(inside)
+    patience = threading.Timer(PATIENCE, fork.kill)
+    patience.start()
+    with os.fdopen(out, encoding="utf-8") as said:
 
+        def until(text: str) -> None:
+            while text not in (line := said.readline()):
+                assert line, f"ended before it said {text!r}"
 
-def test_watch_runs_again_when_a_file_changes_and_ends_with_ctrl_c(
-    folder: Path, watching: "subprocess.Popen[str]"
-) -> None:
-    def until(text: str) -> None:
-        assert watching.stdout is not None
-        while text not in (line := watching.stdout.readline()):
-            assert line, f"ended before it said {text!r}"
-
-    until("watching 2 files")
-    write(folder, CONFIG.replace("[Unschedulable]", "[Error]"), "policies.yaml")
-    until("expected kept, got dropped")
-    until("watching 2 files")
-    write(folder, "config: [", "policies.yaml")
-    until("is not YAML")
-    until("watching 2 files")
-    write(folder, CONFIG, "policies.yaml")
-    until("1 case: 1 passed")
-    until("watching 2 files")
-    watching.send_signal(signal.SIGINT)
-    assert watching.wait(PATIENCE) == 0
+        until("watching 2 files")
+        write(folder, CONFIG.replace("[Unschedulable]", "[Error]"), "policies.yaml")
+        until("expected kept, got dropped")
+        until("watching 2 files")
+        write(folder, "config: [", "policies.yaml")
+        until("is not YAML")
+        until("watching 2 files")
+        write(folder, CONFIG, "policies.yaml")
+        until("1 case: 1 passed")
+        until("watching 2 files")
+        fork.send_signal(signal.SIGINT)
+        assert fork.wait(PATIENCE) == 0
+    patience.cancel()

@@ -93,12 +93,3 @@ def test_policies_decide_about_rebuilt_attempts_and_number_them(tmp_path: Path, 
     assert len(kept) == 136
     for root in kept:
         assert root.attributes["podtrail.attempt.number"] == root.attributes["scheduler.attempts"]
-
-
-def test_replay_prints_what_policies_decide_about_rebuilt_attempts(tmp_path: Path) -> None:
-    config, recording = tmp_path / "config.yaml", tmp_path / "attempts.otlp"
-    config.write_text(CONFIG, encoding="utf-8")
-    podtrail("reconstruct", "--log", DATA / "v5-json.log.gz", "--output", recording)
-    done = podtrail("replay", "--config", config, recording)
-    assert done.exit_code == 0
-    assert "49 traces" in done.output

@@ -3,9 +3,6 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,10 +18,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from podtrail.cli import main
 from tests.forked_run import forked_run
+from tests.service.conftest import PODTRAIL, Process
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 EXAMPLES = sorted(
     path
     for path in (ROOT / "examples").glob("**/*.yaml")
@@ -141,23 +138,19 @@ def test_the_tls_example_takes_spans_from_whoever_has_a_certificate_and_nobody_e
     variables = {"TLS_DIR": str(tls), "LISTEN": f"127.0.0.1:{listen}", "BACKEND": f"https://127.0.0.1:{nobody}"}
     (tmp_path / "token").write_text("s3cret\n")
     variables |= {"TOKEN_FILE": str(tmp_path / "token"), "CLIENTS": "localhost"}
-    command = [str(PODTRAIL), "run", "--config", str(ROOT / "examples" / "mutual-tls.yaml")]
-    command += ["--set", f"service.telemetry.metrics.address=127.0.0.1:{metrics}"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(variables), stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        while "listening on" not in (line := process.stderr.readline()):
-            assert line, "ended before it listened"
+    arguments = ["run", "--config", str(ROOT / "examples" / "mutual-tls.yaml")]
+    arguments += ["--set", f"service.telemetry.metrics.address=127.0.0.1:{metrics}"]
+    process = Process([str(PODTRAIL)], arguments, tmp_path, variables)
+    try:
+        process.line("listening on")
         authority = (tls / "ca.pem").read_bytes()
         known = grpc.ssl_channel_credentials(
             authority, (tls / "client.key").read_bytes(), (tls / "client.pem").read_bytes()
         )
         assert export(listen, known) is SpanExportResult.SUCCESS
         assert export(listen, grpc.ssl_channel_credentials(authority), timeout=3) is SpanExportResult.FAILURE
-        process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGINT)  # nobody takes what is inside: don't wait for it
-        process.stderr.read()
+    finally:
+        process.close()
 
 
 def export(port: int, credentials: grpc.ChannelCredentials, timeout: float = PATIENCE) -> SpanExportResult:

@@ -1,13 +1,8 @@
 """docs/security.md: its configurations, its error, and what an operator does by them."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +17,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from podtrail.cli import main
 from podtrail.config import Document
 from podtrail.pipeline.settings import read_settings
+from tests.service.conftest import PODTRAIL, Process
 
 ROOT = Path(__file__).parents[2]
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 REST: dict[str, Any] = {
@@ -76,24 +71,6 @@ def configuration(folder: Path) -> Path:
     return path
 
 
-@contextmanager
-def running(config: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the port that is listened on, and the lines of the log, whole once it has ended."""
-    command = [str(PODTRAIL), "run", "--config", str(config)]
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
-    with subprocess.Popen(command, env=inherited, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        lines: list[str] = []
-        while not (found := re.search(r"listening on 127\.0\.0\.1:(\d+)", lines[-1] if lines else "")):
-            lines.append(process.stderr.readline())
-            assert lines[-1], "".join(lines)
-        try:
-            yield int(found[1]), lines
-        finally:
-            process.send_signal(signal.SIGTERM)
-            lines += process.stderr.readlines()
-
-
 def send(port: int, token: str | None) -> SpanExportResult:
     memory = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
@@ -110,18 +87,24 @@ def send(port: int, token: str | None) -> SpanExportResult:
 def test_a_token_is_rotated_as_the_page_says_and_is_in_no_log(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old-s3cret\n")
-    with running(configuration(tmp_path)) as (port, lines):
+    process = Process([str(PODTRAIL)], ["run", "--config", str(configuration(tmp_path))], tmp_path, {})
+    try:
+        port = process.port()
         assert send(port, "old-s3cret") is SpanExportResult.SUCCESS
         assert send(port, None) is SpanExportResult.FAILURE
         token.write_text("old-s3cret\nnew-s3cret\n")
-        for _ in range(1_000):  # it is looked at once a second
+        for _ in range(10_000):  # it is looked at once a second, when a request comes
             if send(port, "new-s3cret") is SpanExportResult.SUCCESS:
                 break
         assert send(port, "old-s3cret") is SpanExportResult.SUCCESS
-    log = "".join(lines)
+        process.tell(signal.SIGTERM)
+        assert process.end() == 0
+    finally:
+        process.close()
+    log = process.log
     assert "refused a request from 127.0.0.1:" in log
-    assert "missing or empty authorization header: Authorization" in log
     assert "has changed and was read" in log
+    assert "missing or empty authorization header: Authorization" in log
     assert "s3cret" not in log
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) >= 2
 

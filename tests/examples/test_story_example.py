@@ -1,12 +1,9 @@
 """The recorded story of examples/story, as README and docs/story.md show it, and on the page."""
 
 import json
-import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -14,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from podtrail.cli import main
+from tests.service.conftest import PODTRAIL, Process
 
 ROOT = Path(__file__).parents[2]
-PODTRAIL = Path(sys.executable).parent / "podtrail"
 PATIENCE = 600.0
 STORY = ROOT / "examples" / "story" / "story.otlp.zst"
 
@@ -43,20 +40,22 @@ def test_what_the_pages_show_of_the_story_is_what_is_printed(page: str, monkeypa
 
 def test_the_page_shows_the_recorded_pods_and_a_life(tmp_path: Path, free_ports: list[int]) -> None:
     page, otlp = free_ports[:2]
-    command = [str(PODTRAIL), "run", "--config", str(ROOT / "examples" / "story" / "page.yaml")]
-    command += ["--set", f"extensions.viewer.endpoint=localhost:{page}"]
-    command += ["--set", f"extensions.viewer.otlp_endpoint=localhost:{otlp}"]
-    command += ["--set", f"exporters.otlp_grpc.endpoint=http://localhost:{otlp}"]
-    variables = {**os.environ, "STORY": str(STORY)}
-    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        while "serving" not in (line := process.stderr.readline()):
-            assert line, "ended before the page stood"
+    sets = {
+        "extensions.viewer.endpoint": f"localhost:{page}",
+        "extensions.viewer.otlp_endpoint": f"localhost:{otlp}",
+        "exporters.otlp_grpc.endpoint": f"http://localhost:{otlp}",
+    }
+    arguments = ["run", "--config", str(ROOT / "examples" / "story" / "page.yaml")]
+    arguments += [f"--set={key}={value}" for key, value in sets.items()]
+    process = Process([str(PODTRAIL)], arguments, tmp_path, {"STORY": str(STORY)})
+    try:
+        process.line("serving")
         pods = json.loads(get(page, "/api/v1/pods?state=all"))
         shown = get(page, f"/pods/{next(pod['key'] for pod in pods['pods'] if pod['name'] == 'crash')}")
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-    assert process.wait(PATIENCE) == 0
+        process.tell(signal.SIGTERM)
+        assert process.end() == 0
+    finally:
+        process.close()
     assert pods["tallies"] == {"crash loop": 1, "image pull failing": 1, "running": 5, "terminated": 3}
     assert "Its way" in shown
     assert "CrashLoopBackOff of main, 3 times" in shown

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from podtrail.cli import main
 from tests.envtest.control_plane import DEADLINE, ControlPlane
 
 PAGE = (Path(__file__).parents[2] / "docs" / "trace.md").read_text(encoding="utf-8")
@@ -53,8 +55,6 @@ def test_its_session_is_what_one_sees(control_plane: ControlPlane, kubectl: Path
 
 
 def test_its_table_has_every_option() -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", "podtrail", "trace", "--help"], check=True, capture_output=True, text=True
-    ).stdout
+    told = CliRunner().invoke(main, ["trace", "--help"]).stdout
     options = set(re.findall(r"(--[a-z-]+)", told)) - {"--help"}
     assert options == {option for option in re.findall(r"`(--[a-z-]+)[^`]*`", PAGE) if option in options}

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -92,6 +93,7 @@ def test_the_kinds_in_the_table_are_those_that_are_written_into() -> None:
         assert way == ("" if place == "its own annotations" else place)
 
 
+@pytest.mark.skipif(not (shutil.which("openssl") and shutil.which("bash")), reason="needs openssl and bash")
 def test_an_api_server_is_led_to_the_webhook_of_one_machine(tmp_path: Path) -> None:
     made = subprocess.run(["bash", "-exc", block("openssl req")], cwd=tmp_path, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
