@@ -80,7 +80,10 @@ async def test_a_file_that_is_cut_keeps_what_is_whole(caplog: pytest.LogCaptureF
         opening = Opening(disk)
         whole = sum(end <= size for end in ends) - 1
         assert await opening.numbers() == list(NUMBERS[: max(0, whole)])
-        if size == 0 or size in ends:
+        if size == 0:
+            assert opening.damages() == {"torn": 1}
+            assert f"{SEGMENT} is empty; what it held, if anything, is lost" in caplog.text
+        elif size in ends:
             assert opening.damages() == {}
         elif size < HEAD_SIZE:
             assert sum(opening.damages().values()) == 1

@@ -117,6 +117,12 @@ class Journal:
                 told = f"{path} can't be read ({error.strerror}); what it holds is not used"
                 self._instruments.damage(StorageDamage(path.name, "unreadable", self._sizes.get(number, 0), told))
 
+    def report_foreign(self, position: Position, entry: Entry, fault: str) -> None:
+        """Count and log an entry that is whole but not of this journal's kind; `fault` continues "the entry …"."""
+        path = segment_path(self.folder, position.segment)
+        told = f"{path}: the entry at byte {position.offset} {fault}; it is not used"
+        self._instruments.damage(StorageDamage(path.name, "foreign", len(entry.body), told))
+
     async def commit(self, entries: Sequence[Entry]) -> Sequence[Position]:
         """Write entries, all or none; return their positions when they are on the disk.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,8 +131,10 @@ def _missing(folder: Path, segments: Sequence[int], states: Sequence[int]) -> It
     """Tell of segments that must have been there: those between others, and from the newest state on."""
     if not segments:
         return
-    first = min(segments[0], states[-1]) if states else segments[0]
-    for number in sorted(set(range(first, segments[-1])) - set(segments))[:_MOST_MISSING]:
+    before = (min(segments[0], states[-1]) if states else segments[0]) - 1
+    # A number may be any: a file that somebody else named leaves a gap of millions.
+    gaps = (range(low + 1, high) for low, high in pairwise([before, *segments]))
+    for number in islice(chain.from_iterable(gaps), _MOST_MISSING):
         path = segment_path(folder, number)
         yield StorageDamage(path.name, "missing", 0, f"{path} is missing; what it held is lost")
 
@@ -143,6 +146,9 @@ def _open_segment(disk: Disk, path: Path) -> tuple[int | None, Sequence[StorageD
         if size > _TOO_LARGE:
             return None, [set_aside(disk, path, "foreign", f"is no segment, of {size} bytes", size)]
         data = _bytes_of(disk, path)
+        if not data:
+            disk.unlink(path)
+            return None, [StorageDamage(path.name, "torn", 0, f"{path} is empty; what it held, if anything, is lost")]
     except OSError as error:
         return None, [set_aside(disk, path, "unreadable", f"can't be read ({error.strerror})", 0)]
     content = SegmentContent(data)
@@ -150,6 +156,11 @@ def _open_segment(disk: Disk, path: Path) -> tuple[int | None, Sequence[StorageD
     if version is not None and version > VERSION:
         told = f"was written by a newer podtrail, in format {version}; this one reads formats up to {VERSION}"
         return None, [set_aside(disk, path, "version", told, len(data))]
-    if data and content.mark is None and any(data):
+    if content.mark is None and any(data):
         return None, [set_aside(disk, path, "foreign", "holds nothing that podtrail can read", len(data))]
-    return mend_segment(disk, path, content)
+    kept, damages = mend_segment(disk, path, content)
+    if not kept:
+        with suppress(OSError):  # else the next start reports an empty segment once more
+            disk.unlink(path)
+        return None, damages
+    return kept, damages

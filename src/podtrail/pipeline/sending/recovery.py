@@ -71,10 +71,13 @@ async def find_batches(journal: Journal) -> FoundBatches:
     """Read a journal."""
     found = FoundBatches()
     for at, (position, entry) in enumerate(journal.entries()):
-        if entry.kind == ENDED:
-            found.end(read_ended(entry))
-        else:
-            found.put(read_head(entry), position)
+        try:
+            if entry.kind == ENDED:
+                found.end(read_ended(entry))
+            else:
+                found.put(read_head(entry), position)
+        except ValueError as error:
+            journal.report_foreign(position, entry, str(error))
         if at % _AT_ONCE == 0:
             await asyncio.sleep(0)
     return found

@@ -54,7 +54,13 @@ def write_batch(number: int, batch: Batch, size: int) -> Entry:
 
 
 def read_head(entry: Entry) -> StoredHead:
-    """Return what is known of a batch's entry."""
+    """Return what is known of a batch's entry.
+
+    Raises:
+        ValueError: it is the entry of another kind of journal.
+    """
+    if entry.kind not in (SPANS, VERDICT) or len(entry.note) < _HEAD.size:
+        raise ValueError("is no batch of a queue")
     return StoredHead(*_HEAD.unpack_from(entry.note))
 
 
@@ -90,7 +96,13 @@ def write_ended(numbers: Sequence[int], left: Mapping[int, int]) -> Entry:
 
 
 def read_ended(entry: Entry) -> Ended:
-    """Return what an entry says of ends."""
+    """Return what an entry says of ends.
+
+    Raises:
+        ValueError: it is the entry of another kind of journal.
+    """
+    if len(entry.note) < _COUNT.size or (len(entry.note) - _COUNT.size) % _PAIR.size:
+        raise ValueError("is no list of ended batches")
     (count,) = _COUNT.unpack_from(entry.note)
     pairs = list(_PAIR.iter_unpack(entry.note[_COUNT.size :]))
     return Ended(pairs[:count], dict(pairs[count:]))
