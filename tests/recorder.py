@@ -16,6 +16,7 @@ from typing import TextIO
 
 import pytest
 
+from tests.forks import cpu_seconds
 from tools import test_summary
 
 _STARTS = frozenset(("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty"))
@@ -34,9 +35,9 @@ def _count(event: str, _: object) -> None:
 
 
 def _cpu() -> float:
-    """Return CPU seconds of this process and of those it has waited for."""
+    """Return CPU seconds of this process and of those it has waited for, forks of another one included."""
     used = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(each.ru_utime + each.ru_stime for each in used) + cpu_seconds[0]
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from podtrail.testing import replay
 from tests.exporters.conftest import make_batch, make_exporter
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 30.0
+DEADLINE = 120.0
 FORMS = [(format_, compression) for format_ in ("json", "proto") for compression in ("none", "gzip", "zstd")]
 
 

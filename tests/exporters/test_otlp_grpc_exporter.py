@@ -153,7 +153,7 @@ async def test_a_backend_that_is_down_is_retryable_until_it_is_up() -> None:
     async with make_exporter("otlp_grpc", endpoint=f"localhost:{port}", tls={"insecure": True}) as exporter:
         with pytest.raises(Retryable, match="UNAVAILABLE"):
             await exporter.send(make_batch())
-        async with grpc_backend(address=f"localhost:{port}") as backend, asyncio.timeout(20):
+        async with grpc_backend(address=f"localhost:{port}") as backend, asyncio.timeout(120):
             while not backend.requests:
                 try:
                     await exporter.send(make_batch())

@@ -26,7 +26,7 @@ from tests.pipeline.told import Told
 
 T = TypeVar("T")
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 MIB = 1 << 20
 SECOND = 1_000_000_000
 

@@ -17,31 +17,21 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests.service.conftest import (
-    PATIENCE,
     TRACES,
     Process,
     Start,
     black_hole,
     configure,
-    free_port,
-    get,
     json_lines,
-    metrics,
-    sampler,
     start,
-    until,
 )
+from tests.service.toolbox import PATIENCE
 
 __all__ = [
     "black_hole",
     "configure",
-    "free_port",
-    "get",
     "json_lines",
-    "metrics",
-    "sampler",
     "start",
-    "until",
 ]
 
 MIB = 1 << 20

@@ -17,7 +17,8 @@ import psutil
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.service.conftest import PATIENCE, PODTRAIL, TRACES, Process
+from tests.service.conftest import PODTRAIL, TRACES, Process
+from tests.service.toolbox import PATIENCE
 
 MIB = 1 << 20
 LIMIT_MIB = 200

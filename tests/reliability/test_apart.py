@@ -18,6 +18,7 @@ from tests.reliability.conftest import (
     otlp_exporter,
     request,
 )
+from tests.service.toolbox import until
 
 KEEP_ALL = {"tail_sampling": {"decision_wait": "50ms", "policies": [{"name": "all", "type": "always_sample"}]}}
 SMALL = {"sizer": "items", "queue_size": 30, "num_consumers": 1}
@@ -67,7 +68,7 @@ WAYS = [slow, silent, silent_and_blocking, refusing_for_good, tried_again_for_ev
 
 @pytest.mark.parametrize(("way", "processors"), [*zip(WAYS, [KEEP_ALL, {}, KEEP_ALL, {}, KEEP_ALL], strict=True)])
 def test_a_healthy_exporter_gets_everything_whatever_another_does(
-    start: Any, sender: Any, stalled: Any, healthy: Any, until: Any, processors: Config, way: Any
+    start: Any, sender: Any, stalled: Any, healthy: Any, processors: Config, way: Any
 ) -> None:
     exporters = {"otlp_grpc/other": way(stalled), "otlp_grpc/healthy": otlp_exporter(healthy.port)}
     process = start(configuration(exporters, processors))
@@ -120,7 +121,7 @@ def test_a_job_over_recordings_waits_for_a_slow_exporter_and_loses_nothing(
 
 
 def test_what_is_to_be_on_disk_is_never_dropped_beside_another_but_refused(
-    start: Any, sender: Any, stalled: Any, healthy: Any, until: Any
+    start: Any, sender: Any, stalled: Any, healthy: Any
 ) -> None:
     kept = SMALL | {"storage": "file_storage"}
     exporters = {"otlp_grpc/other": otlp_exporter(stalled.port, timeout="200ms", sending_queue=kept)}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.reliability.conftest import configuration, otlp_exporter
+from tests.service.toolbox import until
 from tests.sizes import large
 
 KILLS = 4
@@ -23,9 +24,7 @@ def line(number: int) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(1, large(1, 10) + 1))
-def test_every_span_comes_once_whenever_podtrail_is_killed(
-    start: Any, stalled: Any, until: Any, tmp_path: Path, seed: int
-) -> None:
+def test_every_span_comes_once_whenever_podtrail_is_killed(start: Any, stalled: Any, tmp_path: Path, seed: int) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     settings = configuration({"otlp_grpc": otlp_exporter(stalled.port)}, {"batch": {"timeout": "20ms"}})

@@ -21,6 +21,7 @@ from tests.reliability.conftest import (
     otlp_exporter,
 )
 from tests.reliability.disks import disk
+from tests.service.toolbox import until
 
 __all__ = ["disk"]
 
@@ -47,7 +48,7 @@ def file_exporter(place: Path) -> Config:
 
 @pytest.mark.parametrize(("disk", "processors"), [("tmpfs", KEEP_ALL), ("limit", {})], indirect=["disk"])
 def test_beside_a_full_disk_a_healthy_exporter_gets_everything(
-    start: Any, sender: Any, healthy: Any, until: Any, disk: Any, processors: Config
+    start: Any, sender: Any, healthy: Any, disk: Any, processors: Config
 ) -> None:
     exporters = {"file": file_exporter(disk.path), "otlp_grpc": otlp_exporter(healthy.port)}
     process = start(configuration(exporters, processors))
@@ -77,7 +78,7 @@ def test_beside_a_full_disk_a_healthy_exporter_gets_everything(
 
 
 @pytest.mark.parametrize("disk", ["limit"], indirect=True)
-def test_alone_a_full_disk_refuses_and_loses_nothing(start: Any, sender: Any, until: Any, disk: Any) -> None:
+def test_alone_a_full_disk_refuses_and_loses_nothing(start: Any, sender: Any, disk: Any) -> None:
     process = start(configuration({"file": file_exporter(disk.path)}))
     here: Sender = sender(process)
     disk.fill(process)
@@ -99,7 +100,7 @@ def test_alone_a_full_disk_refuses_and_loses_nothing(start: Any, sender: Any, un
 
 @pytest.mark.slow
 def test_a_pipe_that_nobody_reads_on_is_no_other_exporters_concern(
-    start: Any, sender: Any, healthy: Any, until: Any, tmp_path: Path
+    start: Any, sender: Any, healthy: Any, tmp_path: Path
 ) -> None:
     pipe = tmp_path / "disk" / "kept.jsonl"
     pipe.parent.mkdir()

@@ -10,6 +10,7 @@ import pytest
 
 from podtrail.pipeline.sending.plan import PATIENCE
 from tests.reliability.conftest import Answer, Sender, configuration, dropped, otlp_exporter
+from tests.service.toolbox import free_port, metrics, until
 
 SMALL = {"sizer": "items", "queue_size": 6, "num_consumers": 2}
 """Room for two requests."""
@@ -40,7 +41,7 @@ def refused(answers: list[Answer]) -> list[Answer]:
 
 @pytest.mark.parametrize("processors", PASSING.values(), ids=PASSING)
 def test_who_is_refused_tries_again_and_loses_nothing_and_nothing_comes_twice(
-    start: Any, sender: Any, stalled: Any, metrics: Any, free_port: Any, processors: dict[str, Any]
+    start: Any, sender: Any, stalled: Any, processors: dict[str, Any]
 ) -> None:
     page = free_port()
     exporter = otlp_exporter(stalled.port, sending_queue=SMALL)
@@ -90,7 +91,10 @@ HOLDING: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("processors", HOLDING.values(), ids=HOLDING)
 def test_behind_what_holds_spans_the_loss_is_counted_and_said(
-    start: Any, sender: Any, stalled: Any, processors: dict[str, Any], until: Any, metrics: Any, free_port: Any
+    start: Any,
+    sender: Any,
+    stalled: Any,
+    processors: dict[str, Any],
 ) -> None:
     page = free_port()
     exporter = otlp_exporter(stalled.port, sending_queue=SMALL)
@@ -121,7 +125,7 @@ def test_behind_what_holds_spans_the_loss_is_counted_and_said(
 
 @pytest.mark.parametrize(("separate", "blocking"), [(False, True), (True, False)])
 def test_a_full_exporter_loses_its_own_spans_and_holds_no_other_back(
-    start: Any, sender: Any, stalled: Any, healthy: Any, until: Any, separate: bool, blocking: bool
+    start: Any, sender: Any, stalled: Any, healthy: Any, separate: bool, blocking: bool
 ) -> None:
     queue = BLOCKING if blocking else SMALL
     exporters = {
@@ -146,9 +150,7 @@ def test_a_full_exporter_loses_its_own_spans_and_holds_no_other_back(
     assert (stalled.came.total(), dropped(process)) == (6, 114)
 
 
-def test_one_of_two_full_exporters_is_enough_to_take_spans_none_is_not(
-    start: Any, sender: Any, stalled: Any, free_port: Any
-) -> None:
+def test_one_of_two_full_exporters_is_enough_to_take_spans_none_is_not(start: Any, sender: Any, stalled: Any) -> None:
     exporters = {
         "otlp_grpc/stalled": otlp_exporter(stalled.port, sending_queue=SMALL),
         "otlp_grpc/down": otlp_exporter(free_port(), sending_queue=SMALL | {"queue_size": 12}),

@@ -4,13 +4,13 @@ import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.forks import PipedFork, environment
 from tests.reliability.conftest import Process, Sender, Start, configuration
+from tests.service.toolbox import until
 
 GATEWAY = Path(__file__).with_name("appending_gateway.py")
 ROUNDS, EACH, PARTS = 60, 10, 4
@@ -69,7 +69,7 @@ def part(number: int, at: int) -> ExportTraceServiceRequest:
 
 
 def test_each_trace_is_whole_on_one_gateway_but_where_that_failed_and_nothing_is_lost(
-    start: Start, sender: Callable[[Process], Sender], gateways: list[Gateway], until: Any
+    start: Start, sender: Callable[[Process], Sender], gateways: list[Gateway]
 ) -> None:
     quick = {"initial_interval": "50ms", "max_interval": "200ms"}
     exporter = {

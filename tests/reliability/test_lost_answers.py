@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.reliability.crash.sending import Outcome
 from tests.reliability.crash.settings import Setting, Transport
 from tests.reliability.crash.stage import Stage, stage
+from tests.service.toolbox import free_port
 
 COMMIT = {"stage": "told", "operation": "write", "nth": 1}
 
@@ -62,9 +63,7 @@ def on(here: Stage, port: int, protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-async def test_the_sdk_tries_again_after_a_lost_answer_and_its_spans_come_once(
-    protocol: str, free_port: Any, tmp_path: Path
-) -> None:
+async def test_the_sdk_tries_again_after_a_lost_answer_and_its_spans_come_once(protocol: str, tmp_path: Path) -> None:
     port = free_port()
     async with stage(durable(), tmp_path) as here:
         on(here, port, protocol)

@@ -8,6 +8,7 @@ import grpc
 import pytest
 
 from tests.reliability.conftest import Backend, Config, Process, Start, configuration, otlp_exporter
+from tests.service.toolbox import until
 
 
 def persistent(backend: Backend, folder: Path, *, consumers: int = 1, metrics_port: int = 0, **queue: Any) -> Config:
@@ -41,7 +42,7 @@ def numbered(count: int, spans: int) -> list[bytes]:
 
 
 def test_what_was_queued_when_the_process_was_killed_comes_in_order_and_once(
-    start: Start, sender: Any, stalled: Backend, until: Any, tmp_path: Path
+    start: Start, sender: Any, stalled: Backend, tmp_path: Path
 ) -> None:
     down(stalled)
     config = persistent(stalled, tmp_path / "store")
@@ -64,7 +65,7 @@ def test_what_was_queued_when_the_process_was_killed_comes_in_order_and_once(
 
 
 def test_a_reload_moves_nothing_twice_and_opens_no_queue_twice(
-    start: Start, configure: Any, sender: Any, stalled: Backend, until: Any, tmp_path: Path
+    start: Start, configure: Any, sender: Any, stalled: Backend, tmp_path: Path
 ) -> None:
     down(stalled)
     config = persistent(stalled, tmp_path / "store")
@@ -90,7 +91,7 @@ def test_a_reload_moves_nothing_twice_and_opens_no_queue_twice(
 
 
 def test_a_reload_that_the_disk_lets_neither_succeed_nor_be_undone_goes_on_when_the_disk_does(
-    start: Start, configure: Any, sender: Any, stalled: Backend, until: Any, tmp_path: Path
+    start: Start, configure: Any, sender: Any, stalled: Backend, tmp_path: Path
 ) -> None:
     down(stalled)
     store, away = tmp_path / "store", tmp_path / "away"

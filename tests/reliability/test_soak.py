@@ -39,7 +39,7 @@ def deliver(backend: Backend, lives: Lives, trace: int, *spans: int) -> None:
     raw = frame([encode_span(trace_id=id, span_id=span, name="s", start=1, end=2) for span in ids])
     with grpc.insecure_channel(f"127.0.0.1:{lives._ports.sink}") as channel:
         export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE}/{METHOD}")
-        export(write_request([Group(b"", b"", id, raw, len(spans))]), timeout=10)
+        export(write_request([Group(b"", b"", id, raw, len(spans))]), timeout=120)
 
 
 def failed(stage: tuple[Clients, Backend, Lives]) -> list[str]:

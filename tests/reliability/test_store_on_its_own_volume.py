@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from tests.reliability.conftest import Answer, Backend, Config, Sender, configuration, otlp_exporter
+from tests.service.toolbox import until
 
 MIB = 1 << 20
 SAMPLER = {"tail_sampling": {"decision_wait": "100ms", "policies": [{"name": "all", "type": "always_sample"}]}}
@@ -33,7 +34,7 @@ def volume(tmp_path: Path) -> Iterator[Path]:
     ("queue", "processors"), [({}, SAMPLER), ({"storage": "file_storage"}, {})], ids=["durable", "both"]
 )
 def test_a_store_that_filled_its_volume_goes_on_when_all_is_delivered_and_delivers_nothing_twice(
-    queue: Config, processors: Config, start: Any, sender: Any, stalled: Backend, until: Any, volume: Path
+    queue: Config, processors: Config, start: Any, sender: Any, stalled: Backend, volume: Path
 ) -> None:
     config = configuration({"otlp_grpc": otlp_exporter(stalled.port, sending_queue=queue)}, processors)
     config["extensions"] = {"file_storage": {"directory": str(volume / "store"), "create_directory": True}}

@@ -8,9 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,22 +16,17 @@ from typing import Any
 
 import grpc
 import pytest
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests import forks
-from tests.free_ports import free_ports
+from tests.service import toolbox
+from tests.service.toolbox import PATIENCE
 
 PODTRAIL = Path(sys.executable).parent / "podtrail"
 TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
-PATIENCE = 120.0
-"""Seconds after which an event that did not come will not come any more."""
 
 
 class Process:
@@ -171,23 +163,12 @@ def configure(tmp_path: Path) -> Callable[[Mapping[str, Any] | str], None]:
     return write
 
 
-def _sampler(wait: str = "300ms", percentage: float = 100, **more: Any) -> dict[str, Any]:
-    policy = {"name": "share", "type": "probabilistic", "probabilistic": {"sampling_percentage": percentage}}
-    return {"decision_wait": wait, "policies": [policy], **more}
-
-
-@pytest.fixture
-def sampler() -> Callable[..., dict[str, Any]]:
-    """Return a function that gives settings of `tail_sampling`: wait and percentage kept."""
-    return _sampler
-
-
 @pytest.fixture
 def otlp_to_file() -> dict[str, Any]:
     """A configuration: otlp on any free port, tail sampling that keeps everything, a file with decisions."""
     return {
         "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}}}},
-        "processors": {"tail_sampling": _sampler("1h")},
+        "processors": {"tail_sampling": toolbox.sampler("1h")},
         "exporters": {"file": {"path": "kept.jsonl", "decisions_path": "decisions.jsonl"}},
         "service": {
             "telemetry": {"metrics": {"level": "none"}},
@@ -196,41 +177,6 @@ def otlp_to_file() -> dict[str, Any]:
             },
         },
     }
-
-
-def _spans(traces: int, spans: int = 3, name: str = "SchedulePod") -> list[ReadableSpan]:
-    memory = InMemorySpanExporter()
-    provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(memory))
-    tracer = provider.get_tracer("scheduler")
-    for _ in range(traces):
-        with tracer.start_as_current_span(name):
-            for _ in range(spans - 1):
-                tracer.start_span("Filter").end()
-    provider.shutdown()
-    return list(memory.get_finished_spans())
-
-
-def _send(
-    port: int, traces: int = 1, spans: int = 3, timeout: float = PATIENCE, name: str = "SchedulePod"
-) -> SpanExportResult:
-    exporter = OTLPSpanExporter(f"127.0.0.1:{port}", insecure=True, timeout=timeout)
-    try:
-        return exporter.export(_spans(traces, spans, name))
-    finally:
-        exporter.shutdown()
-
-
-@pytest.fixture
-def spans() -> Callable[..., list[ReadableSpan]]:
-    """Return a function that has the SDK make so many traces."""
-    return _spans
-
-
-@pytest.fixture
-def send() -> Callable[..., SpanExportResult]:
-    """Return a function that has the SDK's gRPC exporter send so many traces of so many spans to a port."""
-    return _send
 
 
 class Backend:
@@ -285,51 +231,6 @@ def black_hole() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-@pytest.fixture
-def free_port() -> Callable[[], int]:
-    """Return a function that returns a port that stays free, another at each call."""
-    given: set[int] = set()
-
-    def pick() -> int:
-        while (port := free_ports(1)[0]) in given:
-            pass
-        given.add(port)
-        return port
-
-    return pick
-
-
-def _get(url: str) -> tuple[int, str]:
-    """Return status and body; status 0 when nobody listens."""
-    try:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-    except OSError:
-        return 0, ""
-
-
-@pytest.fixture
-def get() -> Callable[[str], tuple[int, str]]:
-    """Return a function that fetches a page: status (0 when nobody listens) and body."""
-    return _get
-
-
-@pytest.fixture
-def until() -> Callable[[Callable[[], object]], None]:
-    """Return a function that asks again and again until the answer is true, within the deadline."""
-
-    def wait(holds: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            assert time.monotonic() < deadline, "it never came"
-            threading.Event().wait(0.02)
-
-    return wait
-
-
 Lines = Callable[[str], list[dict[str, Any]]]
 
 
@@ -360,19 +261,6 @@ def kept(json_lines: Lines) -> Callable[[], dict[str, list[str]]]:
     return read
 
 
-@pytest.fixture
-def metrics(get: Callable[[str], tuple[int, str]]) -> Callable[[int], dict[str, float]]:
-    """Return a function that reads the metrics page at a port: sample (name and labels) to value."""
-
-    def read(port: int) -> dict[str, float]:
-        status, text = get(f"http://127.0.0.1:{port}/metrics")
-        assert status == 200
-        samples = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
-        return {name: float(value) for name, value in samples}
-
-    return read
-
-
 @contextmanager
 def _occupied() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -384,3 +272,11 @@ def occupied() -> Iterator[int]:
     """A port of 127.0.0.1 that somebody listens on."""
     with _occupied() as port:
         yield port
+
+
+# For tests elsewhere that take them as fixtures.
+free_port = pytest.fixture(name="free_port")(lambda: toolbox.free_port)
+get = pytest.fixture(name="get")(lambda: toolbox.get)
+metrics = pytest.fixture(name="metrics")(lambda: toolbox.metrics)
+send = pytest.fixture(name="send")(lambda: toolbox.send)
+until = pytest.fixture(name="until")(lambda: toolbox.until)

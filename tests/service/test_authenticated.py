@@ -12,6 +12,7 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from tests.certificates import Authority
+from tests.service.toolbox import free_port, send, spans, until
 
 COLLECTOR = os.environ.get("BENCH_COLLECTOR", "")
 
@@ -42,7 +43,7 @@ def shown(port: int, spans: Any, authorization: str) -> SpanExportResult:
         exporter.shutdown()
 
 
-def test_an_agent_shows_its_token_to_a_gateway(start: Any, send: Any, kept: Any, until: Any, tmp_path: Path) -> None:
+def test_an_agent_shows_its_token_to_a_gateway(start: Any, kept: Any, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("s3cret\n")
     tokens = {"bearertokenauth": {"filename": str(tmp_path / "token")}}
     port = start(gateway(tokens)).port()
@@ -61,7 +62,8 @@ def test_an_agent_shows_its_token_to_a_gateway(start: Any, send: Any, kept: Any,
 
 
 def test_a_reload_that_changes_an_authenticator_alone_changes_who_may_send(
-    start: Any, configure: Any, spans: Any, free_port: Any
+    start: Any,
+    configure: Any,
 ) -> None:
     port = free_port()
     settings = {"endpoint": f"127.0.0.1:{port}"}
@@ -97,7 +99,7 @@ def test_a_gateway_that_would_be_open_does_not_start(start: Any) -> None:
 @pytest.mark.skipif(not COLLECTOR, reason="BENCH_COLLECTOR names no Go Collector")
 @pytest.mark.parametrize("kind", ["otlp_grpc", "otlp_http"])
 def test_the_go_collector_is_let_in_by_certificate_and_token_and_waits_when_it_is_told_to(
-    start: Any, send: Any, kept: Any, until: Any, free_port: Any, tmp_path: Path, kind: str
+    start: Any, kept: Any, tmp_path: Path, kind: str
 ) -> None:
     authority = Authority(tmp_path)
     server, client = authority.server(), authority.issue("collector", "collector.example")

@@ -6,14 +6,15 @@ import signal
 import socket
 import urllib.request
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from tests.service.conftest import PATIENCE
 from tests.service.test_reload import keeping, reload
+from tests.service.toolbox import PATIENCE, free_port, metrics, sampler, send, until
 
 Config = dict[str, Any]
 
@@ -60,7 +61,7 @@ def decide(start: Any, configure: Any) -> Any:
 
 
 def test_undecided_traces_outlive_a_killed_process(
-    start: Any, send: Any, durable: Config, kept: Any, json_lines: Any, decide: Any
+    start: Any, durable: Config, kept: Any, json_lines: Any, decide: Any
 ) -> None:
     for _ in range(3):
         process = start(durable)
@@ -74,13 +75,18 @@ def test_undecided_traces_outlive_a_killed_process(
 
 
 def test_what_was_delivered_is_not_delivered_again(
-    start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any
+    start: Any,
+    durable: Config,
+    kept: Any,
 ) -> None:
+    def complete(traces: int) -> bool:
+        return sum(len(spans) == 3 for spans in kept().values()) == traces
+
     config = keeping(durable, sampler("1s"))
     for part in range(1, 4):
         process = start(config)
         send(process.port(), traces=4)
-        until(lambda part=part: sum(len(spans) == 3 for spans in kept().values()) == 4 * part)
+        until(partial(complete, 4 * part))
         for number in (1, 2):  # the second is on disk behind the note of all that was delivered before the first came
             assert post(process.port("http"), request(10 * part + number)) == 200
         kill(process)
@@ -91,15 +97,7 @@ def test_what_was_delivered_is_not_delivered_again(
 
 
 def test_a_start_without_a_checkpoint_says_what_is_no_longer_remembered(
-    start: Any,
-    send: Any,
-    durable: Config,
-    kept: Any,
-    until: Any,
-    sampler: Any,
-    metrics: Any,
-    free_port: Any,
-    tmp_path: Path,
+    start: Any, durable: Config, kept: Any, tmp_path: Path
 ) -> None:
     page = free_port()
     durable["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
@@ -136,7 +134,7 @@ def silent_backend(config: Config, port: int, timeout: str) -> Config:
     return changed
 
 
-def test_a_stop_waits_for_no_backend_that_is_down(start: Any, send: Any, durable: Config, free_port: Any) -> None:
+def test_a_stop_waits_for_no_backend_that_is_down(start: Any, durable: Config) -> None:
     process = start(silent_backend(durable, free_port(), "1s"))
     send(process.port(), traces=6)
     process.line("cannot deliver, trying again")
@@ -147,7 +145,7 @@ def test_a_stop_waits_for_no_backend_that_is_down(start: Any, send: Any, durable
 
 
 def test_a_second_signal_costs_nothing_that_is_in_the_store(
-    start: Any, send: Any, durable: Config, black_hole: int, backend: Any
+    start: Any, durable: Config, black_hole: int, backend: Any
 ) -> None:
     process = start(silent_backend(durable, black_hole, "1h"))
     send(process.port(), traces=6)
@@ -162,7 +160,7 @@ def test_a_second_signal_costs_nothing_that_is_in_the_store(
 
 
 def test_the_policies_of_the_new_configuration_judge_what_the_old_one_held(
-    start: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+    start: Any, durable: Config, kept: Any, decide: Any
 ) -> None:
     process = start(durable)
     send(process.port(), traces=6)
@@ -173,7 +171,7 @@ def test_the_policies_of_the_new_configuration_judge_what_the_old_one_held(
 
 
 def test_a_pipeline_that_is_gone_is_decided_and_delivered_to_its_exporters_that_are_left(
-    start: Any, send: Any, durable: Config, kept: Any, until: Any
+    start: Any, durable: Config, kept: Any
 ) -> None:
     process = start(durable)
     send(process.port(), traces=6)
@@ -187,7 +185,7 @@ def test_a_pipeline_that_is_gone_is_decided_and_delivered_to_its_exporters_that_
 
 
 def test_spans_and_decisions_that_wait_for_an_exporter_are_in_the_checkpoint(
-    start: Any, send: Any, durable: Config, kept: Any, json_lines: Any, sampler: Any, tmp_path: Path, until: Any
+    start: Any, durable: Config, kept: Any, json_lines: Any, tmp_path: Path
 ) -> None:
     config = keeping(durable, sampler("1s"))
     for name in ("kept.jsonl", "decisions.jsonl"):
@@ -207,7 +205,9 @@ def test_spans_and_decisions_that_wait_for_an_exporter_are_in_the_checkpoint(
 
 
 def test_what_is_owed_to_an_exporter_that_is_gone_is_told(
-    start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any, free_port: Any
+    start: Any,
+    durable: Config,
+    kept: Any,
 ) -> None:
     config = keeping(durable, sampler("1s"))
     config["exporters"]["otlp_grpc"] = {"endpoint": f"http://127.0.0.1:{free_port()}"}
@@ -254,7 +254,9 @@ def test_the_same_request_to_two_receivers_is_taken_by_both(
 
 
 def test_what_a_pipeline_that_was_renamed_owes_outlives_further_ends(
-    start: Any, send: Any, durable: Config, backend: Any, sampler: Any, until: Any
+    start: Any,
+    durable: Config,
+    backend: Any,
 ) -> None:
     config = keeping(durable, sampler("1s"))
     retry = {"initial_interval": "10ms", "max_interval": "50ms"}
@@ -281,7 +283,7 @@ def test_what_a_pipeline_that_was_renamed_owes_outlives_further_ends(
 
 
 def test_what_was_undecided_when_its_exporter_was_renamed_goes_to_the_new_one_or_is_told(
-    start: Any, send: Any, durable: Config, sampler: Any, tmp_path: Path, until: Any
+    start: Any, durable: Config, tmp_path: Path
 ) -> None:
     config = keeping(durable, sampler("1s"))
     process = start(config)
@@ -295,7 +297,7 @@ def test_what_was_undecided_when_its_exporter_was_renamed_goes_to_the_new_one_or
 
 
 def test_a_reload_does_not_go_on_in_a_folder_that_holds_something(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any
+    start: Any, configure: Any, durable: Config, kept: Any, decide: Any
 ) -> None:
     process = start(durable)
     send(process.port(), traces=6)
@@ -330,7 +332,7 @@ def in_another_storage(config: Config) -> Config:
     [(elsewhere, "extensions::file_storage::directory"), (in_another_storage, "service::pipelines::traces::durable")],
 )
 def test_a_reload_leaves_what_is_on_disk_where_it_is(
-    moved: Any, key: str, start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+    moved: Any, key: str, start: Any, configure: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=6)
@@ -346,7 +348,7 @@ def test_a_reload_leaves_what_is_on_disk_where_it_is(
 
 
 def test_a_reload_that_would_make_it_durable_and_fails_leaves_nothing_that_is_delivered_again(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+    start: Any, configure: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
 ) -> None:
     process = start(fleeting(durable))
     send(process.port(), traces=6)
@@ -375,16 +377,7 @@ def without_storage(config: Config) -> Config:
 
 @pytest.mark.parametrize(("ended", "runs_on"), [(fleeting, False), (without_storage, True)])
 def test_a_reload_that_would_end_it_and_fails_costs_nothing_of_what_is_undecided_and_owed(
-    ended: Any,
-    runs_on: bool,
-    start: Any,
-    configure: Any,
-    send: Any,
-    durable: Config,
-    backend: Any,
-    sampler: Any,
-    free_port: Any,
-    tmp_path: Path,
+    ended: Any, runs_on: bool, start: Any, configure: Any, durable: Config, backend: Any, tmp_path: Path
 ) -> None:
     included = tmp_path / "in.jsonl"
     included.touch()
@@ -416,7 +409,7 @@ def test_a_reload_that_would_end_it_and_fails_costs_nothing_of_what_is_undecided
 
 
 def test_a_reload_that_ends_it_leaves_nothing_that_is_delivered_again(
-    start: Any, configure: Any, send: Any, durable: Config, tmp_path: Path
+    start: Any, configure: Any, durable: Config, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)
@@ -429,7 +422,7 @@ def test_a_reload_that_ends_it_leaves_nothing_that_is_delivered_again(
 
 
 def test_a_reload_that_changes_the_storage_keeps_what_is_in_memory(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+    start: Any, configure: Any, durable: Config, kept: Any, decide: Any
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)
@@ -444,7 +437,7 @@ def test_a_reload_that_changes_the_storage_keeps_what_is_in_memory(
 
 
 def test_a_reload_can_end_it_and_begin_it_again(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+    start: Any, configure: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)
@@ -461,7 +454,7 @@ def test_a_reload_can_end_it_and_begin_it_again(
 
 
 def test_a_store_that_no_pipeline_is_durable_by_any_more_is_named_with_what_brings_it_back(
-    start: Any, send: Any, durable: Config, tmp_path: Path
+    start: Any, durable: Config, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)

@@ -2,11 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.service.toolbox import free_port, sampler
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 
@@ -25,7 +26,7 @@ def config(receiver: str, settings: dict[str, Any], processors: dict[str, Any]) 
     }
 
 
-def workload(sampler: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+def workload() -> dict[str, Any]:
     return config(
         "scheduler",
         {"speed": 0, "workload": {"length": "2m", "seed": 7}},
@@ -38,8 +39,8 @@ def spans_of_recording() -> int:
     return sum(len(s["spans"]) for r in requests for rs in r["resourceSpans"] for s in rs["scopeSpans"])
 
 
-def test_a_workload_ends_by_itself_and_is_summed_up_on_stderr(start: Any, sampler: Any) -> None:
-    process = start(workload(sampler), "--exit-when-done")
+def test_a_workload_ends_by_itself_and_is_summed_up_on_stderr(start: Any) -> None:
+    process = start(workload(), "--exit-when-done")
     assert process.end() == 0
     assert process.out == ""
     assert "podtrail: done in " in process.log
@@ -48,10 +49,8 @@ def test_a_workload_ends_by_itself_and_is_summed_up_on_stderr(start: Any, sample
     assert "Traceback" not in process.log
 
 
-def test_the_summary_as_json_balances_and_agrees_with_the_files(
-    start: Any, sampler: Any, kept: Any, json_lines: Any
-) -> None:
-    process = start(workload(sampler), "--exit-when-done", "--json")
+def test_the_summary_as_json_balances_and_agrees_with_the_files(start: Any, kept: Any, json_lines: Any) -> None:
+    process = start(workload(), "--exit-when-done", "--json")
     assert process.end() == 0
     summary = json.loads(process.out)
     (ledger,) = summary["ledgers"]
@@ -66,16 +65,16 @@ def test_the_summary_as_json_balances_and_agrees_with_the_files(
 
 
 def test_every_trace_has_one_verdict_and_only_sampled_ones_are_in_the_file(
-    start: Any, sampler: Any, kept: Any, json_lines: Any
+    start: Any, kept: Any, json_lines: Any
 ) -> None:
-    assert start(workload(sampler), "--exit-when-done").end() == 0
+    assert start(workload(), "--exit-when-done").end() == 0
     verdicts = {line["traceId"]: line["decision"] for line in json_lines("decisions.jsonl")}
     assert len(verdicts) == len(json_lines("decisions.jsonl"))
     assert set(kept()) == {trace for trace, decision in verdicts.items() if decision == "sampled"}
 
 
 @pytest.mark.parametrize("name", ["apiserver.otlp.jsonl", "apiserver.otlp"])
-def test_a_recording_is_read_to_its_end(start: Any, sampler: Any, kept: Any, name: str) -> None:
+def test_a_recording_is_read_to_its_end(start: Any, kept: Any, name: str) -> None:
     process = start(
         config("otlp_json_file", {"include": [str(RECORDINGS / name)]}, {"tail_sampling": sampler("1h")}),
         "--exit-when-done",
@@ -88,9 +87,9 @@ def test_a_recording_is_read_to_its_end(start: Any, sampler: Any, kept: Any, nam
 
 
 def test_what_could_not_be_delivered_is_counted_and_makes_the_run_fail(
-    start: Any, sampler: Any, free_port: Callable[[], int]
+    start: Any,
 ) -> None:
-    told = workload(sampler)
+    told = workload()
     told["exporters"] = {
         "otlp_grpc": {
             "endpoint": f"http://127.0.0.1:{free_port()}",
@@ -107,7 +106,7 @@ def test_what_could_not_be_delivered_is_counted_and_makes_the_run_fail(
     assert "Traceback" not in process.log
 
 
-def test_a_damaged_line_is_named_and_the_rest_is_read(start: Any, sampler: Any, tmp_path: Path, kept: Any) -> None:
+def test_a_damaged_line_is_named_and_the_rest_is_read(start: Any, tmp_path: Path, kept: Any) -> None:
     lines = (RECORDINGS / "apiserver.otlp.jsonl").read_text().splitlines()
     (tmp_path / "damaged.jsonl").write_text("\n".join([lines[0], lines[1][:500], *lines[2:]]) + "\n")
     told = config("otlp_json_file", {"include": ["damaged.jsonl"]}, {"tail_sampling": sampler("1h")})

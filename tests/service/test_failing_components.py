@@ -12,6 +12,8 @@ import grpc
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from tests.service.toolbox import free_port, metrics, send, spans, until
+
 THEIRS = '''
 """Components that fail where `fails` says, and hang where `hangs` says: only in leaving they can be told to end."""
 
@@ -125,7 +127,7 @@ def theirs(distribution: Callable[..., Path]) -> dict[str, str]:
 
 
 @pytest.fixture
-def moody(otlp_to_file: Configuration, free_port: Any) -> Callable[..., Configuration]:
+def moody(otlp_to_file: Configuration) -> Callable[..., Configuration]:
     """Return a function that gives a configuration with the processor `moody`."""
 
     def configuration(**settings: Any) -> Configuration:
@@ -149,7 +151,7 @@ def entries(process: Any, level: str = "error") -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("method", ["add", "admit"])
 def test_a_request_that_a_processor_fails_on_gets_an_answer_that_is_not_repeated(
-    method: str, start: Any, spans: Any, theirs: dict[str, str], moody: Any, metrics: Any
+    method: str, start: Any, theirs: dict[str, str], moody: Any
 ) -> None:
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
@@ -185,7 +187,9 @@ def test_a_request_that_a_processor_fails_on_gets_an_answer_that_is_not_repeated
 
 
 def test_an_expiry_that_always_fails_neither_spins_nor_floods_and_the_end_counts_what_was_inside(
-    start: Any, send: Any, theirs: dict[str, str], moody: Any, metrics: Any, until: Any
+    start: Any,
+    theirs: dict[str, str],
+    moody: Any,
 ) -> None:
     configuration = moody(fails=["expire", "drain"], holds=True)
     process = start(configuration, **theirs)
@@ -202,7 +206,7 @@ def test_an_expiry_that_always_fails_neither_spins_nor_floods_and_the_end_counts
 
 
 def test_onlookers_and_watchers_that_fail_change_nothing(
-    start: Any, send: Any, theirs: dict[str, str], moody: Any, kept: Any
+    start: Any, theirs: dict[str, str], moody: Any, kept: Any
 ) -> None:
     configuration = moody()
     configuration["extensions"] = {"moody": {"fails": ["observe", "ready", "not_ready", "exit"]}}
@@ -247,7 +251,9 @@ def test_a_receiver_that_fails_ends_podtrail_in_order_and_is_named(
 
 
 def test_an_exporter_that_fails_or_answers_nonsense_loses_its_batch_and_says_so(
-    start: Any, send: Any, theirs: dict[str, str], moody: Any, metrics: Any, until: Any
+    start: Any,
+    theirs: dict[str, str],
+    moody: Any,
 ) -> None:
     configuration = moody()
     configuration["exporters"] |= {"moody/raises": {"fails": ["send"]}, "moody/none": {}}
@@ -271,7 +277,7 @@ def test_an_exporter_that_fails_or_answers_nonsense_loses_its_batch_and_says_so(
 
 
 def test_components_that_hang_and_will_not_be_told_to_end_keep_podtrail_from_ending_no_longer_than_its_time(
-    start: Any, send: Any, theirs: dict[str, str], moody: Any
+    start: Any, theirs: dict[str, str], moody: Any
 ) -> None:
     configuration = moody()
     configuration["receivers"]["moody"] = {"hangs": ["run"]}
@@ -296,7 +302,7 @@ def test_components_that_hang_and_will_not_be_told_to_end_keep_podtrail_from_end
 
 
 def test_a_reload_that_fails_in_making_a_component_changes_nothing_and_one_in_taking_over_loses_nothing(
-    start: Any, send: Any, configure: Any, theirs: dict[str, str], moody: Any, kept: Any
+    start: Any, configure: Any, theirs: dict[str, str], moody: Any, kept: Any
 ) -> None:
     process = start(moody(holds=True), **theirs)
     assert send(process.port()) is SpanExportResult.SUCCESS
@@ -318,9 +324,7 @@ def test_a_reload_that_fails_in_making_a_component_changes_nothing_and_one_in_ta
     }
 
 
-def test_spans_that_are_missing_are_an_error_with_a_hint(
-    start: Any, send: Any, theirs: dict[str, str], moody: Any
-) -> None:
+def test_spans_that_are_missing_are_an_error_with_a_hint(start: Any, theirs: dict[str, str], moody: Any) -> None:
     process = start(moody(loses=1), **theirs)
     assert send(process.port()) is SpanExportResult.SUCCESS
     process.line("file: the books do not balance: 3 received = 3 missing; a processor has lost spans")

@@ -14,6 +14,7 @@ import grpc
 
 from podtrail.otlp import write_request
 from podtrail.testing.attempts import MadeAttempt
+from tests.service.toolbox import send
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -47,7 +48,7 @@ def records(lines: list[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_what_the_core_of_grpc_has_to_say_stands_in_no_log(start: Any, send: Any) -> None:
+def test_what_the_core_of_grpc_has_to_say_stands_in_no_log(start: Any) -> None:
     anywhere = {"endpoint": "127.0.0.1:0"}
     tls = {**anywhere, "tls": {"cert_file": str(TLS / "server.pem"), "key_file": str(TLS / "server.key")}}
     method: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(lambda raw, _: b"")
@@ -72,7 +73,7 @@ def test_what_the_core_of_grpc_has_to_say_stands_in_no_log(start: Any, send: Any
             for id in ("otlp", "otlp/tls")
         )
         for said in (TLS_HELLO, b"GET / HTTP/1.1\r\n\r\n"):
-            with socket.create_connection(("127.0.0.1", secure), timeout=30) as connection:
+            with socket.create_connection(("127.0.0.1", secure), timeout=120) as connection:
                 connection.sendall(said)
                 connection.recv(100)  # gRPC closes what makes no sense, and says so
         send(plain)
@@ -112,7 +113,7 @@ def test_a_tree_of_spans_is_lines_in_the_console_log_and_what_spans_say_makes_no
     hostile = "\n00:00:00.000 error  forged: line\x1b[2J"
     body = write_request(MadeAttempt(attributes={"said": hostile}).groups())
     request = Request(f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": "application/x-protobuf"})
-    with urlopen(request, timeout=30) as answer:
+    with urlopen(request, timeout=120) as answer:
         assert answer.status == 200
     process.line(r"^Trace ID: [0-9a-f]{32}$")
     process.line(r"^  SchedulePod  9 ms$")

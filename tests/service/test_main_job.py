@@ -2,23 +2,24 @@
 
 import json
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.service.toolbox import free_port, get
+
 PIPELINE = (Path(__file__).parents[2] / "pipeline.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def page(free_port: Callable[[], int]) -> int:
+def page() -> int:
     """Where the page is served."""
     return free_port()
 
 
 @pytest.fixture
-def elsewhere(free_port: Callable[[], int], page: int) -> list[str]:
+def elsewhere(page: int) -> list[str]:
     """Arguments that move every port, and make the workload run as fast as it goes."""
     viewer = free_port()
     values = {
@@ -36,7 +37,7 @@ def elsewhere(free_port: Callable[[], int], page: int) -> list[str]:
 
 
 def test_it_sums_up_when_the_workload_is_through_and_serves_the_page_until_ctrl_c(
-    start: Any, elsewhere: list[str], page: int, get: Any
+    start: Any, elsewhere: list[str], page: int
 ) -> None:
     process = start(PIPELINE, *elsewhere)
     process.line(rf"^Page +http://127.0.0.1:{page}/ +serving, Ctrl-C stops")
@@ -44,7 +45,7 @@ def test_it_sums_up_when_the_workload_is_through_and_serves_the_page_until_ctrl_
     assert status == 200
     assert "lost-0" in html
     process.tell(signal.SIGINT)
-    assert process.end(seconds=5) == 0
+    assert process.end() == 0
     assert process.log.count("podtrail: done in") == 1
     assert "Traceback" not in process.log
 
@@ -58,9 +59,7 @@ def test_what_is_summed_up_is_all_that_was_decided(start: Any, elsewhere: list[s
     assert int(told.replace(",", "")) == len(decisions)
 
 
-def test_a_page_on_a_port_that_the_system_chose_is_named_by_that_port(
-    start: Any, elsewhere: list[str], get: Any
-) -> None:
+def test_a_page_on_a_port_that_the_system_chose_is_named_by_that_port(start: Any, elsewhere: list[str]) -> None:
     process = start(PIPELINE, *elsewhere, "--set", "extensions.viewer.endpoint=127.0.0.1:0")
     named = process.line(r"^Page +(http://127.0.0.1:[1-9]\d*/) +serving")[1]
     assert process.line(r"^Waiting .* --endpoint (\S+)")[1] == named

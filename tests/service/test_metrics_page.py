@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from podtrail.component import Metrics
 from podtrail.service.telemetry import OPENMETRICS, TEXT, exposition
+from tests.service.toolbox import free_port, send
 
 TRACE = bytes(range(16))
 PROMETHEUS = (
@@ -87,7 +88,7 @@ def test_a_bucket_names_the_trace_of_its_last_observation(made: Metrics) -> None
 
 
 def test_the_page_gives_exemplars_of_attempts_to_who_asks_for_openmetrics(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any
+    start: Any, otlp_to_file: dict[str, Any]
 ) -> None:
     page = free_port()
     otlp_to_file["processors"]["scheduling_metrics"] = {}
@@ -96,7 +97,7 @@ def test_the_page_gives_exemplars_of_attempts_to_who_asks_for_openmetrics(
     process = start(otlp_to_file)
     assert send(process.port(), traces=1, spans=1) is SpanExportResult.SUCCESS
     asked = urllib.request.Request(f"http://127.0.0.1:{page}/metrics", headers={"Accept": PROMETHEUS})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=120) as answer:
         assert answer.headers["Content-Type"] == OPENMETRICS
         families = {family.name: family for family in read_openmetrics(answer.read().decode())}
     took = families["podtrail_scheduling_attempt_duration_seconds"]

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from tests.service.toolbox import free_port, send, until
+
 
 def traced(port: int, kind: str = "batch", protocol: str = "grpc", **more: Any) -> Mapping[str, Any]:
     """Return `telemetry::traces` that sends to a port."""
@@ -49,7 +51,7 @@ def attributes(span: Any) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("kind", ["batch", "simple"])
 def test_a_batch_is_told_from_its_receipt_to_its_export(
-    start: Any, send: Any, config: dict[str, Any], backend: Any, kind: str
+    start: Any, config: dict[str, Any], backend: Any, kind: str
 ) -> None:
     config["service"]["telemetry"] |= {"traces": traced(backend.port, kind), "resource": {"service.name": "ours"}}
     process = start(config)
@@ -63,7 +65,7 @@ def test_a_batch_is_told_from_its_receipt_to_its_export(
 
 
 def test_own_spans_that_come_back_are_delivered_and_not_traced_again(
-    start: Any, send: Any, config: dict[str, Any], free_port: Any, kept: Any, until: Any
+    start: Any, config: dict[str, Any], kept: Any
 ) -> None:
     port = free_port()
     config["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{port}"
@@ -86,9 +88,7 @@ def test_a_reload_is_told(start: Any, config: dict[str, Any], backend: Any) -> N
     assert attributes(own_spans(backend, "reload")["reload"]) == {"reloaded": True}
 
 
-def test_over_http_what_waits_is_sent_at_the_end(
-    start: Any, send: Any, config: dict[str, Any], free_port: Any, tmp_path: Path
-) -> None:
+def test_over_http_what_waits_is_sent_at_the_end(start: Any, config: dict[str, Any], tmp_path: Path) -> None:
     port = free_port()
     other = {
         "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}},
@@ -113,7 +113,7 @@ def test_over_http_what_waits_is_sent_at_the_end(
 
 @pytest.mark.parametrize(("protocol", "refuses"), [("grpc", True), ("http/protobuf", False)])
 def test_a_backend_that_is_not_there_costs_a_warning(
-    start: Any, send: Any, config: dict[str, Any], free_port: Any, black_hole: int, protocol: str, refuses: bool
+    start: Any, config: dict[str, Any], black_hole: int, protocol: str, refuses: bool
 ) -> None:
     config["service"]["telemetry"]["traces"] = traced(free_port() if refuses else black_hole, protocol=protocol)
     process = start(config)
@@ -125,7 +125,7 @@ def test_a_backend_that_is_not_there_costs_a_warning(
     process.line("own spans")
 
 
-def test_of_a_share_of_nothing_nothing_is_made(start: Any, send: Any, config: dict[str, Any], backend: Any) -> None:
+def test_of_a_share_of_nothing_nothing_is_made(start: Any, config: dict[str, Any], backend: Any) -> None:
     config["service"]["telemetry"]["traces"] = traced(
         backend.port, sampler={"parent_based": {"root": {"always_off": {}}}}
     )
@@ -136,7 +136,7 @@ def test_of_a_share_of_nothing_nothing_is_made(start: Any, send: Any, config: di
     assert backend.requests.empty()
 
 
-def test_what_does_not_speak_http_costs_a_warning(start: Any, send: Any, config: dict[str, Any]) -> None:
+def test_what_does_not_speak_http_costs_a_warning(start: Any, config: dict[str, Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=answer_nonsense, args=(listener,), daemon=True)
         answering.start()

@@ -17,6 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 from podtrail.cli import main
 from tests.kafka.cluster import Kafka
 from tests.service.conftest import Process
+from tests.service.toolbox import free_port, metrics, send
 
 pytestmark = pytest.mark.kafka
 
@@ -174,7 +175,10 @@ class Gateway:
 
 @pytest.fixture
 def gateway(
-    kafka: Kafka, tmp_path: Path, start: Any, configure: Any, free_port: Callable[[], int], metrics: Any
+    kafka: Kafka,
+    tmp_path: Path,
+    start: Any,
+    configure: Any,
 ) -> Gateway:
     """A gateway that samples a topic of two partitions into `kept.jsonl`."""
     return Gateway(kafka, tmp_path, start, configure, free_port(), metrics, kafka.topic(partitions=2))
@@ -355,7 +359,7 @@ def test_another_topic_is_read_and_the_first_one_is_gone_on_with_where_it_was_le
 
 
 def test_a_receiver_that_is_removed_leaves_its_partitions_to_whoever_reads_them_next(
-    gateway: Gateway, send: Any, json_lines: Any
+    gateway: Gateway, json_lines: Any
 ) -> None:
     gateway.write(["held"], 0)
     process = gateway.start()

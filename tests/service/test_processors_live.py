@@ -6,6 +6,8 @@ from typing import Any
 
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from tests.service.toolbox import free_port, metrics, send
+
 SLOW = """
 import time
 
@@ -18,7 +20,7 @@ def slow(trace):
 
 
 def test_attempts_are_counted_spans_filtered_attributes_set_and_what_is_left_is_kept(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, metrics: Any, kept: Any, tmp_path: Path
+    start: Any, otlp_to_file: dict[str, Any], kept: Any, tmp_path: Path
 ) -> None:
     page = free_port()
     otlp_to_file["processors"] |= {
@@ -43,7 +45,7 @@ def test_attempts_are_counted_spans_filtered_attributes_set_and_what_is_left_is_
 
 
 def test_a_python_policy_that_is_too_slow_is_switched_off_and_the_others_go_on(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], json_lines: Any, tmp_path: Path
+    start: Any, otlp_to_file: dict[str, Any], json_lines: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "theirs.py").write_text(SLOW, encoding="utf-8")
     slow = {"policy": "theirs:slow", "budget": "1ms", "overdraft": "10ms"}

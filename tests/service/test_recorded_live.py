@@ -6,13 +6,14 @@ from typing import Any
 
 from podtrail.recording import Record, read_recording
 from podtrail.testing import replay
+from tests.service.toolbox import sampler, send, until
 
 
 def test_the_replay_of_what_a_live_run_recorded_gives_its_decisions(
-    start: Any, send: Any, json_lines: Any, until: Any, sampler: Any, tmp_path: Path
+    start: Any, json_lines: Any, tmp_path: Path
 ) -> None:
     sampling = {"receivers": ["otlp"], "processors": ["tail_sampling", "link_stitching"], "exporters": ["file"]}
-    config = {
+    config: dict[str, Any] = {
         "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}}}},
         "processors": {"tail_sampling": sampler("50ms", 40), "link_stitching": {}},
         "exporters": {

@@ -30,7 +30,7 @@ START = 1_767_225_600_000_000_000
 SECOND = 1_000_000_000
 SENDERS = 4
 WORKLOAD = {
-    "length": "2m",
+    "length": "80s",
     "nodes": [{"name": "node", "count": 3}],
     "pods": [
         {"name": "web", "weight": 6, "lifetime": "20s"},

@@ -10,6 +10,8 @@ from typing import Any
 
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from tests.service.toolbox import free_port, get, metrics, sampler, send, until
+
 
 def keeping(config: dict[str, Any], sampler: dict[str, Any]) -> dict[str, Any]:
     changed = copy.deepcopy(config)
@@ -24,7 +26,7 @@ def reload(process: Any, says: str) -> None:
 
 
 def test_a_wrong_file_is_reported_and_the_old_configuration_runs_on(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     process = start(otlp_to_file)
     port = process.port()
@@ -38,7 +40,7 @@ def test_a_wrong_file_is_reported_and_the_old_configuration_runs_on(
 
 
 def test_a_file_that_is_gone_leaves_the_old_configuration_running(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], tmp_path: Path
+    start: Any, otlp_to_file: dict[str, Any], tmp_path: Path
 ) -> None:
     process = start(otlp_to_file)
     port = process.port()
@@ -50,7 +52,7 @@ def test_a_file_that_is_gone_leaves_the_old_configuration_running(
 
 
 def test_held_traces_keep_their_arrival_and_are_judged_by_the_new_policies(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, json_lines: Any, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], json_lines: Any, kept: Any
 ) -> None:
     process = start(otlp_to_file)
     send(process.port(), traces=6, spans=4)
@@ -64,7 +66,7 @@ def test_held_traces_keep_their_arrival_and_are_judged_by_the_new_policies(
 
 
 def test_a_shorter_wait_counts_from_the_arrival_before_the_reload(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, json_lines: Any, until: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], json_lines: Any
 ) -> None:
     process = start(keeping(otlp_to_file, sampler("1s")))
     send(process.port(), traces=2)
@@ -77,7 +79,7 @@ def test_a_shorter_wait_counts_from_the_arrival_before_the_reload(
 
 
 def test_an_unchanged_receiver_keeps_its_port_and_serves_on(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, free_port: Any, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     port = free_port()
     otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{port}"
@@ -92,9 +94,7 @@ def test_an_unchanged_receiver_keeps_its_port_and_serves_on(
     assert len(kept()) == 12
 
 
-def test_a_receiver_moves_to_another_port(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, kept: Any
-) -> None:
+def test_a_receiver_moves_to_another_port(start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any) -> None:
     process = start(otlp_to_file)
     old, new = process.port(), free_port()
     send(old, traces=1)
@@ -110,7 +110,7 @@ def test_a_receiver_moves_to_another_port(
 
 
 def test_an_unchanged_exporter_goes_on_with_what_its_queue_holds(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, backend: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], backend: Any
 ) -> None:
     otlp_to_file["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{backend.port}"}}
     otlp_to_file["service"]["pipelines"]["traces"] |= {"processors": [], "exporters": ["otlp_grpc"]}
@@ -132,7 +132,7 @@ def test_an_unchanged_exporter_goes_on_with_what_its_queue_holds(
 
 
 def test_the_ledger_balances_when_an_exporter_joins_and_another_leaves(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     process = start(otlp_to_file)
     send(process.port(), traces=4)
@@ -150,9 +150,7 @@ def test_the_ledger_balances_when_an_exporter_joins_and_another_leaves(
 
 
 def test_health_and_the_metrics_page_serve_through_a_reload(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, free_port: Any, get: Any,
-    metrics: Any,
-) -> None:  # fmt: skip
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], ) -> None:  # fmt: skip
     health, page = free_port(), free_port()
     otlp_to_file["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{health}"}}
     otlp_to_file["service"]["extensions"] = ["health_check"]
@@ -177,7 +175,9 @@ def gauges(told: dict[str, float]) -> dict[str, float]:
 
 
 def test_gauges_of_what_a_reload_removes_are_shown_no_more(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, metrics: Any
+    start: Any,
+    configure: Any,
+    otlp_to_file: dict[str, Any],
 ) -> None:
     page = free_port()
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
@@ -198,7 +198,7 @@ def test_gauges_of_what_a_reload_removes_are_shown_no_more(
 
 
 def test_gauges_tell_of_what_runs_after_a_configuration_could_not_start(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, occupied: int, metrics: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], occupied: int
 ) -> None:
     page = free_port()
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
@@ -215,7 +215,7 @@ def test_gauges_tell_of_what_runs_after_a_configuration_could_not_start(
 
 
 def test_a_configuration_that_cannot_start_falls_back_to_the_old_one(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, occupied: int, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], occupied: int, kept: Any
 ) -> None:
     port = free_port()
     otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{port}"
@@ -233,7 +233,7 @@ def test_a_configuration_that_cannot_start_falls_back_to_the_old_one(
 
 
 def test_an_exhausted_source_is_not_read_a_second_time(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     recording = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp.jsonl"
     otlp_to_file["receivers"]["otlp_json_file"] = {"include": [str(recording)]}
@@ -277,13 +277,9 @@ def test_a_source_that_was_refused_goes_on_when_a_reload_lifts_the_limit(
 def test_reloads_under_load_lose_nothing_and_refuse_nobody_and_the_ledger_is_even_throughout(
     start: Any,
     configure: Any,
-    send: Any,
     otlp_to_file: dict[str, Any],
-    sampler: Any,
     occupied: int,
     kept: Any,
-    free_port: Any,
-    metrics: Any,
 ) -> None:
     page = free_port()
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
@@ -331,7 +327,10 @@ def test_reloads_under_load_lose_nothing_and_refuse_nobody_and_the_ledger_is_eve
 
 
 def test_what_a_removed_pipeline_has_queued_stays_in_the_book(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any, free_port: Any, metrics: Any
+    start: Any,
+    configure: Any,
+    otlp_to_file: dict[str, Any],
+    backend: Any,
 ) -> None:
     page = free_port()
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
@@ -359,7 +358,7 @@ def test_what_a_removed_pipeline_has_queued_stays_in_the_book(
 
 
 def test_a_file_goes_on_when_the_settings_of_its_exporter_change(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], occupied: int, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], occupied: int, kept: Any
 ) -> None:
     del otlp_to_file["exporters"]["file"]["decisions_path"]
     process = start(otlp_to_file)
@@ -384,7 +383,7 @@ def test_a_file_goes_on_when_the_settings_of_its_exporter_change(
 
 
 def test_a_stop_while_no_configuration_can_start_delivers_what_is_held(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any, tmp_path: Path
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], backend: Any, tmp_path: Path
 ) -> None:
     included = tmp_path / "in.jsonl"
     included.touch()
@@ -421,9 +420,7 @@ finally:
 """
 
 
-def test_what_reloads_have_replaced_does_not_pile_up_in_memory(
-    start: Any, send: Any, otlp_to_file: dict[str, Any]
-) -> None:
+def test_what_reloads_have_replaced_does_not_pile_up_in_memory(start: Any, otlp_to_file: dict[str, Any]) -> None:
     process = start(otlp_to_file, program=(sys.executable, "-c", COUNTS_SAMPLERS))
     for _ in range(6):
         send(process.port(), traces=2)

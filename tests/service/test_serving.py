@@ -16,7 +16,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-PATIENCE = 30.0
+from tests.service.toolbox import free_port, get, metrics, sampler, send, spans, until
+
+PATIENCE = 120.0
 COLLECTORS = {
     "otelcol_receiver_accepted_spans": '{receiver="otlp",transport="grpc"}',
     "otelcol_receiver_refused_spans": '{receiver="otlp",transport="grpc"}',
@@ -41,7 +43,7 @@ def with_metrics(config: dict[str, Any], port: int) -> dict[str, Any]:
 
 
 def test_what_was_refused_for_want_of_memory_the_sdk_sends_again(
-    start: Any, send: Any, configure: Any, otlp_to_file: dict[str, Any], free_port: Any, metrics: Any, kept: Any
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     page = free_port()
     otlp_to_file["processors"]["memory_limiter"] = TIGHT
@@ -62,9 +64,7 @@ def test_what_was_refused_for_want_of_memory_the_sdk_sends_again(
     assert len(kept()) == 2
 
 
-def test_over_http_a_refusal_is_a_503_that_says_when_to_come_again(
-    start: Any, otlp_to_file: dict[str, Any], spans: Any
-) -> None:
+def test_over_http_a_refusal_is_a_503_that_says_when_to_come_again(start: Any, otlp_to_file: dict[str, Any]) -> None:
     otlp_to_file["receivers"]["otlp"]["protocols"] = {"http": {"endpoint": "127.0.0.1:0"}}
     otlp_to_file["processors"]["memory_limiter"] = TIGHT
     otlp_to_file["service"]["pipelines"]["traces"]["processors"].insert(0, "memory_limiter")
@@ -73,13 +73,14 @@ def test_over_http_a_refusal_is_a_503_that_says_when_to_come_again(
     assert HttpExporter(url, timeout=1).export(spans(1)) is SpanExportResult.FAILURE
     body = encode_spans(spans(1)).SerializeToString()
     with pytest.raises(HTTPError) as refused:
-        urlopen(Request(url, body, {"Content-Type": "application/x-protobuf"}), timeout=30)
+        urlopen(Request(url, body, {"Content-Type": "application/x-protobuf"}), timeout=120)
     with refused.value as answer:
         assert (answer.code, answer.headers["Retry-After"]) == (503, "1")
 
 
 def test_pipelines_that_one_receiver_feeds_all_take_a_batch_or_none_does(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, metrics: Any
+    start: Any,
+    otlp_to_file: dict[str, Any],
 ) -> None:
     page = free_port()
     otlp_to_file["processors"]["memory_limiter"] = TIGHT
@@ -97,7 +98,7 @@ def test_pipelines_that_one_receiver_feeds_all_take_a_batch_or_none_does(
 
 
 def test_a_batch_reaches_every_pipeline_that_its_receiver_feeds(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any, tmp_path: Path, sampler: Any
+    start: Any, otlp_to_file: dict[str, Any], kept: Any, tmp_path: Path
 ) -> None:
     otlp_to_file["processors"]["tail_sampling/none"] = sampler("1h", 0)
     otlp_to_file["exporters"]["file/none"] = {"path": "none.jsonl", "decisions_path": "none-decisions.jsonl"}
@@ -117,7 +118,8 @@ def test_a_batch_reaches_every_pipeline_that_its_receiver_feeds(
 
 
 def test_own_metrics_have_the_collectors_names_and_nothing_added(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, get: Any
+    start: Any,
+    otlp_to_file: dict[str, Any],
 ) -> None:
     page = free_port()
     otlp_to_file["processors"]["memory_limiter"] = LIMITER
@@ -133,7 +135,8 @@ def test_own_metrics_have_the_collectors_names_and_nothing_added(
 
 
 def test_the_ledger_on_the_page_balances_at_every_moment(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, free_port: Any, metrics: Any, until: Any
+    start: Any,
+    otlp_to_file: dict[str, Any],
 ) -> None:
     page = free_port()
     otlp_to_file["processors"]["tail_sampling"] = sampler("1s", 50)
@@ -155,7 +158,7 @@ def test_the_ledger_on_the_page_balances_at_every_moment(
 
 
 def test_health_is_bad_before_the_pipelines_run_good_while_they_do_and_bad_while_they_stop(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, get: Any, until: Any, backend: Any
+    start: Any, otlp_to_file: dict[str, Any], backend: Any
 ) -> None:
     address = f"127.0.0.1:{free_port()}"
     otlp_to_file["extensions"] = {"health_check": {"endpoint": address}}
@@ -176,7 +179,7 @@ def test_health_is_bad_before_the_pipelines_run_good_while_they_do_and_bad_while
     send(process.port())
     process.tell(signal.SIGTERM)
     process.line("SIGTERM: stopping")
-    backend.requests.get(timeout=30)
+    backend.requests.get(timeout=120)
     assert get(f"http://{address}/")[0] == 503
     backend.open.set()
     assert process.end() == 0
@@ -217,9 +220,7 @@ def test_control_characters_from_outside_are_shown_not_obeyed(
     assert process.log.count("\n") == len(process.lines) - 1
 
 
-def test_a_span_name_that_would_paint_the_terminal_does_not(
-    start: Any, send: Any, otlp_to_file: dict[str, Any]
-) -> None:
+def test_a_span_name_that_would_paint_the_terminal_does_not(start: Any, otlp_to_file: dict[str, Any]) -> None:
     otlp_to_file["exporters"] = {"debug": {"verbosity": "detailed"}}
     otlp_to_file["processors"] = {}
     otlp_to_file["service"]["pipelines"]["traces"] |= {"processors": [], "exporters": ["debug"]}
@@ -231,9 +232,7 @@ def test_a_span_name_that_would_paint_the_terminal_does_not(
     assert not set("\x1b\x07\u202e") & set(process.log)
 
 
-def test_a_port_is_free_again_as_soon_as_podtrail_has_ended(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any
-) -> None:
+def test_a_port_is_free_again_as_soon_as_podtrail_has_ended(start: Any, otlp_to_file: dict[str, Any]) -> None:
     endpoint = f"127.0.0.1:{free_port()}"
     otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = endpoint
     for _ in range(2):
@@ -246,7 +245,7 @@ def test_a_port_is_free_again_as_soon_as_podtrail_has_ended(
 
 @pytest.mark.parametrize("asked", ["health_check", "viewer", "metrics"])
 def test_who_closes_its_half_of_a_connection_after_a_request_gets_its_answer(
-    start: Any, otlp_to_file: dict[str, Any], free_port: Any, asked: str
+    start: Any, otlp_to_file: dict[str, Any], asked: str
 ) -> None:
     ports = {"health_check": free_port(), "viewer": free_port(), "metrics": free_port()}
     otlp_to_file["extensions"] = {

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.service.toolbox import free_port
+
 
 def failed(process: Any, code: int, *says: str) -> None:
     assert process.end() == code, process.log
@@ -51,7 +53,7 @@ def test_a_port_of_the_page_in_use_is_named_with_its_key(
 
 
 def test_what_was_started_before_the_failure_is_let_go_of(
-    start: Any, otlp_to_file: dict[str, Any], occupied: int, free_port: Any, tmp_path: Path
+    start: Any, otlp_to_file: dict[str, Any], occupied: int, tmp_path: Path
 ) -> None:
     port = free_port()
     otlp_to_file["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{port}"}}

@@ -11,7 +11,8 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from tests.service.conftest import PATIENCE, TRACES
+from tests.service.conftest import TRACES
+from tests.service.toolbox import PATIENCE, free_port, send, spans
 
 
 def exporting(config: dict[str, Any], port: int, **settings: Any) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def exporting(config: dict[str, Any], port: int, **settings: Any) -> dict[str, A
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_decides_and_delivers_what_is_inside(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any, json_lines: Any, number: signal.Signals
+    start: Any, otlp_to_file: dict[str, Any], kept: Any, json_lines: Any, number: signal.Signals
 ) -> None:
     process = start(otlp_to_file)
     assert send(process.port(), traces=20, spans=5) is SpanExportResult.SUCCESS
@@ -35,7 +36,7 @@ def test_a_signal_decides_and_delivers_what_is_inside(
 
 
 def test_requests_under_way_when_the_signal_comes_are_answered_or_not_taken(
-    start: Any, spans: Any, otlp_to_file: dict[str, Any], kept: Any
+    start: Any, otlp_to_file: dict[str, Any], kept: Any
 ) -> None:
     process = start(otlp_to_file)
     acknowledged = 0
@@ -51,7 +52,7 @@ def test_requests_under_way_when_the_signal_comes_are_answered_or_not_taken(
     assert len(kept()) == acknowledged
 
 
-def test_a_slow_backend_gets_what_is_inside(start: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any) -> None:
+def test_a_slow_backend_gets_what_is_inside(start: Any, otlp_to_file: dict[str, Any], backend: Any) -> None:
     backend.open.clear()
     process = start(exporting(otlp_to_file, backend.port))
     send(process.port(), traces=10, spans=3)
@@ -66,7 +67,7 @@ def test_a_slow_backend_gets_what_is_inside(start: Any, send: Any, otlp_to_file:
 
 @pytest.mark.slow
 def test_no_backend_can_hold_the_end_up_longer_than_the_time_to_stop(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, black_hole: int, backend: Any, tmp_path: Any
+    start: Any, otlp_to_file: dict[str, Any], black_hole: int, backend: Any, tmp_path: Any
 ) -> None:
     backend.open.clear()
     ways: dict[str, tuple[int, dict[str, Any]]] = {
@@ -94,7 +95,7 @@ def test_no_backend_can_hold_the_end_up_longer_than_the_time_to_stop(
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_at_once_and_says_what_is_lost(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], black_hole: int, first: signal.Signals
+    start: Any, otlp_to_file: dict[str, Any], black_hole: int, first: signal.Signals
 ) -> None:
     process = start(exporting(otlp_to_file, black_hole, timeout="1h"))
     send(process.port(), traces=10, spans=3)
@@ -107,9 +108,7 @@ def test_a_second_signal_ends_at_once_and_says_what_is_lost(
     assert "Traceback" not in process.log
 
 
-def test_sighup_while_stopping_changes_nothing(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any
-) -> None:
+def test_sighup_while_stopping_changes_nothing(start: Any, otlp_to_file: dict[str, Any], backend: Any) -> None:
     backend.open.clear()
     process = start(exporting(otlp_to_file, backend.port))
     send(process.port(), traces=10, spans=3)
@@ -122,7 +121,7 @@ def test_sighup_while_stopping_changes_nothing(
 
 
 def test_a_full_disk_is_told_holds_the_spans_and_counts_them_as_lost_at_the_end(
-    start: Any, send: Any, otlp_to_file: dict[str, Any]
+    start: Any, otlp_to_file: dict[str, Any]
 ) -> None:
     otlp_to_file["exporters"]["file"] = {"path": "/dev/full", "flush_interval": "0s"}
     otlp_to_file["service"]["pipelines"]["traces"]["processors"] = []
@@ -140,7 +139,7 @@ def test_a_full_disk_is_told_holds_the_spans_and_counts_them_as_lost_at_the_end(
 
 @pytest.mark.slow
 def test_a_signal_during_a_reload_that_takes_long_ends_within_the_time_to_stop(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], black_hole: int
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], black_hole: int
 ) -> None:
     otlp_to_file["processors"] = {}
     otlp_to_file["service"]["pipelines"]["traces"]["processors"] = []
@@ -158,7 +157,7 @@ def test_a_signal_during_a_reload_that_takes_long_ends_within_the_time_to_stop(
 
 @pytest.mark.parametrize("signals", [1, 2])
 def test_half_a_request_on_any_port_does_not_hold_the_end_up(
-    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, signals: int
+    start: Any, otlp_to_file: dict[str, Any], signals: int
 ) -> None:
     page = free_port()
     otlp_to_file["receivers"]["otlp"]["protocols"]["http"] = {"endpoint": "127.0.0.1:0", "read_timeout": "0s"}

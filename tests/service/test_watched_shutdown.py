@@ -3,15 +3,13 @@
 import http.client
 import signal
 import socket
-from collections.abc import Callable
 from typing import Any
 
-from tests.service.conftest import PATIENCE, Start
+from tests.service.conftest import Start
+from tests.service.toolbox import PATIENCE, free_port
 
 
-def test_sigterm_ends_the_streams_of_all_who_watch_in_order(
-    start: Start, otlp_to_file: dict[str, Any], free_port: Callable[[], int]
-) -> None:
+def test_sigterm_ends_the_streams_of_all_who_watch_in_order(start: Start, otlp_to_file: dict[str, Any]) -> None:
     port = free_port()
     otlp_to_file["extensions"] = {"viewer": {"endpoint": f"127.0.0.1:{port}", "otlp_endpoint": "127.0.0.1:0"}}
     otlp_to_file["service"]["extensions"] = ["viewer"]

@@ -53,7 +53,7 @@ class Watched(StorageInstruments):
         self._again.set()
 
     async def until_it_goes_on(self) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await self._again.wait()
 
 

@@ -25,7 +25,7 @@ class SlowDisk(SystemDisk):
         """Write."""
         self.writes["write"] += 1
         self.reached.set()
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(120)
         super().write(handle, offset, pieces)
 
     def sync(self, handle: int) -> None:

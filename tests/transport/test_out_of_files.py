@@ -33,13 +33,13 @@ def test_connections_wait_when_files_are_used_up_and_the_log_says_so_once(tmp_pa
             listening = next(match for line in process.stderr if (match := re.search(r"127.0.0.1:(\d+)", line)))
             port = int(listening[1])
             for _ in range(FILES):
-                connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+                connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
             assert "connections have to wait: Too many open files" in next(process.stderr)
             connections.close()
             request = urllib.request.Request(
                 f"http://127.0.0.1:{port}/v1/traces", b"", {"Content-Type": "application/x-protobuf"}
             )
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 assert answer.status == 200
         finally:
             process.send_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ from podtrail_extensions.health_check import FACTORY
 
 from podtrail.component import Context
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

