@@ -319,8 +319,9 @@ class ControlPlane:
 
     def recover(self) -> None:
         """Has an API server that was stopped, or hangs, run again."""
-        if "kube-apiserver" in self._running:
-            self.signal("kube-apiserver", signal.SIGCONT)
+        process = self._running.get("kube-apiserver")
+        if process is not None and process.poll() is None:
+            process.send_signal(signal.SIGCONT)
         else:
             self.start_apiserver()
 
