@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,16 @@ def test_dev_run_without_a_configuration_runs_the_main_job_where_it_stands(clone
 def test_dev_sets_up_once(clone: Path, tmp_path: Path) -> None:
     dev(clone, tmp_path, "run")
     assert dev(clone, tmp_path, "run").stderr == ""
+
+
+def test_two_commands_in_a_new_clone_set_it_up_once(clone: Path, tmp_path: Path) -> None:
+    python, made = clone / "python", tmp_path / "made"
+    counts = f'case $* in "-m venv"*) echo made >>{made} ;; esac; sleep 0.2'
+    python.write_text(f"{python.read_text(encoding='utf-8')}{counts}\n", encoding="utf-8")
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(dev, clone, tmp_path, "run") for _ in range(4)]
+    assert {run.result().stdout for run in runs} == {f"{clone} run --config pipeline.yaml\n"}
+    assert made.read_text(encoding="utf-8") == "made\n"
 
 
 def test_dev_says_what_setting_up_needs_when_nothing_can_be_installed(clone: Path, tmp_path: Path) -> None:
