@@ -16,21 +16,6 @@ def scheduled(pod: Any) -> dict[str, Any]:
     return found[0] if found else {}
 
 
-async def test_a_pod_is_bound_to_a_node_that_fits(
-    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
-    api.node(f"{namespace}-small", {"cpu": "1"}, labels={"for": namespace})
-    api.node(f"{namespace}-big", {"cpu": "8"}, labels={"for": namespace})
-    wanted = make_pod("web", namespace, "2", nodeSelector={"for": namespace})
-
-    async with running(namespace):
-        await asyncio.to_thread(api.create, pods, wanted)
-        bound = await until(lambda: api.get(f"{pods}/web"), lambda pod: "nodeName" in pod["spec"])
-        assert bound["spec"]["nodeName"] == f"{namespace}-big"
-        assert scheduled(bound)["status"] == "True"
-
-
 async def test_a_pod_that_fits_nowhere_is_told_why_and_bound_when_a_node_comes(
     control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
@@ -46,39 +31,7 @@ async def test_a_pod_that_fits_nowhere_is_told_why_and_bound_when_a_node_comes(
         await asyncio.to_thread(api.node, f"{namespace}-n", labels={"for": namespace})
         bound = await until(lambda: api.get(f"{pods}/web"), lambda pod: "nodeName" in pod["spec"])
         assert bound["spec"]["nodeName"] == f"{namespace}-n"
-
-
-async def test_pods_of_other_schedulers_are_left_alone(
-    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
-    api.node(f"{namespace}-n")
-
-    async with running(namespace) as service:
-        await asyncio.to_thread(api.create, pods, make_pod("theirs", "somebody-else"))
-        await asyncio.to_thread(api.create, pods, make_pod("ours", namespace))
-        await until(lambda: api.get(f"{pods}/ours"), lambda pod: "nodeName" in pod["spec"])
-        assert "nodeName" not in (await asyncio.to_thread(api.get, f"{pods}/theirs"))["spec"]
-        assert {attempt.pod.name for attempt in service.attempts} <= {"ours"}
-
-
-async def test_victims_make_room_for_a_pod_of_higher_priority(
-    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
-    api.node(f"{namespace}-n", {"cpu": "1"}, labels={"for": namespace})
-    high = {"metadata": {"name": namespace}, "value": 1000}
-    api.create("/apis/scheduling.k8s.io/v1/priorityclasses", high)
-    selector = {"nodeSelector": {"for": namespace}}
-
-    async with running(namespace):
-        await asyncio.to_thread(api.create, pods, make_pod("low", namespace, "1", **selector))
-        await until(lambda: api.get(f"{pods}/low"), lambda pod: "nodeName" in pod["spec"])
-        urgent = make_pod("high", namespace, "1", priorityClassName=namespace, **selector)
-        await asyncio.to_thread(api.create, pods, urgent)
-        await until(lambda: api.get(f"{pods}/high"), lambda pod: "nodeName" in pod["spec"])
-        left = await asyncio.to_thread(api.get, pods)
-        assert [pod["metadata"]["name"] for pod in left["items"]] == ["high"]
+        assert scheduled(bound)["status"] == "True"
 
 
 async def test_probes_and_metrics_are_served(control_plane: Any, namespace: str, running: Any) -> None:
