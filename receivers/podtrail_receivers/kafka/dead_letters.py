@@ -13,7 +13,7 @@ from podtrail.transport.kafka.message import Headers
 from podtrail_receivers.kafka.checkpoint_topic import Produce
 from podtrail_receivers.kafka.consumer_listener import Place, named
 from podtrail_receivers.kafka.instruments import KafkaInstruments
-from podtrail_receivers.kafka.reading import Poisoned
+from podtrail_receivers.kafka.reading import Poisoned, headers_of
 
 _AGAIN_SECONDS: Final = 1.0
 
@@ -61,7 +61,10 @@ class DeadLetters:
             "podtrail.reason": reason,
         }
         own: Headers = [(name, text.encode()) for name, text in told.items()]
-        headers = [*(message.headers() or ()), *own]
+        theirs = headers_of(message)
+        if theirs is None:
+            own.append(("podtrail.headers", b"left out: a name is not UTF-8"))
+        headers = [*(theirs or ()), *own]
         which = f"{named(place)} offset {message.offset()}"
         while True:
             try:

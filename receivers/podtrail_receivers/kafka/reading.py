@@ -11,6 +11,7 @@ from podtrail.component.partitions import PartitionRecord
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_requests
 from podtrail.otlp.edit import change_resource
 from podtrail.otlp.group import Group
+from podtrail.transport.kafka.message import Headers
 from podtrail_receivers.intake_counters import IntakeCounters
 from podtrail_receivers.kafka.config import Config
 
@@ -19,6 +20,15 @@ _OFF_LOOP: Final = 1 << 20
 _MILLISECOND: Final = 1_000_000
 _PREFIX: Final = "kafka.header."
 _NOTHING: Final = Intake((), 0, "")
+
+
+def headers_of(message: Message) -> Headers | None:
+    """Return a message's headers, or None if a name is not UTF-8: Kafka allows any bytes, its client does not."""
+    try:
+        headers = message.headers()
+    except (SystemError, UnicodeDecodeError):  # the client reports either, by its version
+        return None
+    return list(headers.items()) if isinstance(headers, dict) else list(headers or ())
 
 
 class Poisoned(NamedTuple):
@@ -36,6 +46,9 @@ class MessageReader:
         extraction = config.header_extraction
         self._wanted = tuple(dict.fromkeys(extraction.headers)) if extraction.extract_headers else ()
         self._counters = IntakeCounters(context)
+        self._log = context.log
+        self._is_warned = False
+        self._is_rejection_logged = False
 
     async def __call__(self, messages: Sequence[Message]) -> tuple[Sequence[PartitionRecord], Sequence[Poisoned]]:
         """Return a record for each message, and those that can't be read."""
@@ -57,12 +70,25 @@ class MessageReader:
 
     def _batch(self, intake: Intake, message: Message) -> Batch | None:
         self._counters.read("kafka", intake)
+        if intake.rejected and not self._is_rejection_logged:
+            which = f"{message.topic()}[{message.partition()}] offset {message.offset()}"
+            self._log.warning("%s: rejected %s; further rejections are only counted", which, intake.reason)
+            self._is_rejection_logged = True
         if not intake.groups:
             return None
         groups = intake.groups
-        if self._wanted and (headers := message.headers()):
+        if self._wanted and (headers := self._headers(message)):
             groups = _with_headers(groups, self._chosen(dict(headers)))
         return Batch(groups, arrived=0)
+
+    def _headers(self, message: Message) -> Headers:
+        headers = headers_of(message)
+        if headers is None:
+            if not self._is_warned:
+                which = f"{message.topic()}[{message.partition()}] offset {message.offset()}"
+                self._log.warning("cannot read the headers of %s: a name is not UTF-8; its spans have none", which)
+            self._is_warned = True
+        return headers or []
 
     def _chosen(self, headers: Mapping[str, str | bytes | None]) -> Mapping[str, str]:
         found = {name: headers[name] for name in self._wanted if name in headers}
