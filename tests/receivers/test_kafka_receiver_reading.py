@@ -43,7 +43,7 @@ def test_a_header_whose_name_is_not_utf_8_costs_the_headers_and_no_span(
     from podtrail_receivers.kafka.config import Config
     from podtrail_receivers.kafka.reading import MessageReader
 
-    class Odd(kafka.Message):  # type: ignore[misc]
+    class Odd(kafka.Message):  # type: ignore[misc, name-defined]
         def headers(self) -> None:
             raise error
 
