@@ -224,39 +224,36 @@ def test_a_leader_whose_lease_is_taken_by_force_stops() -> None:
 
 
 @pytest.mark.control_plane
-def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, namespace: str) -> None:
+async def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, namespace: str) -> None:
     short = ElectionTiming(lease_duration=6.0, renew_deadline=5.0, retry_period=0.2)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/podtrail-scheduler"
 
-    async def test() -> None:
-        client = await RestClient.open(control_plane.kubeconfig, agent="podtrail-tests")
-        store = LeaseLock(client, namespace, "podtrail-scheduler")
-        # What a process leaves that held the Lease and crashed.
-        await store.create({"holderIdentity": "crashed", "leaseDurationSeconds": 15, "leaseTransitions": 3})
-        elections = [LeaderElector(store, name, random.Random(name), timing=short) for name in ("first", "second")]
-        leaders: asyncio.Queue[str] = asyncio.Queue()
+    client = await RestClient.open(control_plane.kubeconfig, agent="podtrail-tests")
+    store = LeaseLock(client, namespace, "podtrail-scheduler")
+    # What a process leaves that held the Lease and crashed.
+    await store.create({"holderIdentity": "crashed", "leaseDurationSeconds": 15, "leaseTransitions": 3})
+    elections = [LeaderElector(store, name, random.Random(name), timing=short) for name in ("first", "second")]
+    leaders: asyncio.Queue[str] = asyncio.Queue()
 
-        async def lead(election: LeaderElector, name: str) -> None:
-            await election.lead(lambda: work(name))
+    async def lead(election: LeaderElector, name: str) -> None:
+        await election.lead(lambda: work(name))
 
-        async def work(name: str) -> None:
-            await leaders.put(name)
-            await forever()
+    async def work(name: str) -> None:
+        await leaders.put(name)
+        await forever()
 
-        tasks = {
-            name: asyncio.create_task(lead(election, name))
-            for name, election in zip(("first", "second"), elections, strict=True)
-        }
-        leader = await asyncio.wait_for(leaders.get(), 60)
-        lease = await client.request("GET", path)
-        assert lease["spec"]["holderIdentity"] == leader
-        assert lease["spec"]["leaseTransitions"] == 4
-        tasks[leader].cancel()
-        follower = await asyncio.wait_for(leaders.get(), 60)
-        assert follower != leader
-        tasks[follower].cancel()
-        await asyncio.wait(tasks.values())
-        assert (await client.request("GET", path))["spec"]["holderIdentity"] == ""
-        await client.close()
-
-    asyncio.run(test())
+    tasks = {
+        name: asyncio.create_task(lead(election, name))
+        for name, election in zip(("first", "second"), elections, strict=True)
+    }
+    leader = await asyncio.wait_for(leaders.get(), 60)
+    lease = await client.request("GET", path)
+    assert lease["spec"]["holderIdentity"] == leader
+    assert lease["spec"]["leaseTransitions"] == 4
+    tasks[leader].cancel()
+    follower = await asyncio.wait_for(leaders.get(), 60)
+    assert follower != leader
+    tasks[follower].cancel()
+    await asyncio.wait(tasks.values())
+    assert (await client.request("GET", path))["spec"]["holderIdentity"] == ""
+    await client.close()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,6 @@ async def reflected(kubeconfig: Path, resource: ListWatch, **options: Any) -> As
         await client.close()
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await test()
-
-    asyncio.run(whole())
-
-
 def names(change: Change) -> list[str]:
     objects = change.objects if isinstance(change, Listed) else [change.object]
     return [each["metadata"]["name"] for each in objects]
@@ -77,46 +70,40 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": data}
 
 
-def test_lists_in_pages_and_then_tells_each_change(control_plane: Any, namespace: str) -> None:
+async def test_lists_in_pages_and_then_tells_each_change(control_plane: Any, namespace: str) -> None:
     api, path = control_plane.api, CONFIG_MAPS.format(namespace)
     for number in range(5):
         api.create(path, config_map(f"c{number}"))
 
-    async def test() -> None:
-        async with reflected(control_plane.kubeconfig, ListWatch(path), page=2) as it:
-            first = await it.next()
-            assert isinstance(first, Listed)
-            assert sorted(names(first)) == ["c0", "c1", "c2", "c3", "c4"]
-            assert {(each["kind"], each["apiVersion"]) for each in first.objects} == {("ConfigMap", "v1")}
-            await asyncio.to_thread(api.create, path, config_map("new"))
-            added = await it.next()
-            assert isinstance(added, Added)
-            await asyncio.to_thread(api.patch, f"{path}/new", {"data": {"key": "value"}})
-            modified = await it.next()
-            assert isinstance(modified, Modified)
-            assert modified.object["data"] == {"key": "value"}
-            await asyncio.to_thread(api.delete, f"{path}/new")
-            deleted = await it.next()
-            assert isinstance(deleted, Deleted)
-            assert not deleted.inferred
-            assert deleted.object["data"] == {"key": "value"}
-            assert it.reflector.counters.lists == 1
-
-    run(test)
+    async with reflected(control_plane.kubeconfig, ListWatch(path), page=2) as it:
+        first = await it.next()
+        assert isinstance(first, Listed)
+        assert sorted(names(first)) == ["c0", "c1", "c2", "c3", "c4"]
+        assert {(each["kind"], each["apiVersion"]) for each in first.objects} == {("ConfigMap", "v1")}
+        await asyncio.to_thread(api.create, path, config_map("new"))
+        added = await it.next()
+        assert isinstance(added, Added)
+        await asyncio.to_thread(api.patch, f"{path}/new", {"data": {"key": "value"}})
+        modified = await it.next()
+        assert isinstance(modified, Modified)
+        assert modified.object["data"] == {"key": "value"}
+        await asyncio.to_thread(api.delete, f"{path}/new")
+        deleted = await it.next()
+        assert isinstance(deleted, Deleted)
+        assert not deleted.inferred
+        assert deleted.object["data"] == {"key": "value"}
+        assert it.reflector.counters.lists == 1
 
 
-def test_an_object_that_no_longer_matches_the_selector_is_deleted(control_plane: Any, namespace: str) -> None:
+async def test_an_object_that_no_longer_matches_the_selector_is_deleted(control_plane: Any, namespace: str) -> None:
     api, path = control_plane.api, CONFIG_MAPS.format(namespace)
     api.create(path, {"metadata": {"name": "mine", "labels": {"app": "web"}}})
     api.create(path, config_map("other"))
 
-    async def test() -> None:
-        async with reflected(control_plane.kubeconfig, ListWatch(path, label_selector="app=web")) as it:
-            assert names(await it.next()) == ["mine"]
-            await asyncio.to_thread(api.patch, f"{path}/mine", {"metadata": {"labels": {"app": "db"}}})
-            assert isinstance(await it.next(), Deleted)
-
-    run(test)
+    async with reflected(control_plane.kubeconfig, ListWatch(path, label_selector="app=web")) as it:
+        assert names(await it.next()) == ["mine"]
+        await asyncio.to_thread(api.patch, f"{path}/mine", {"metadata": {"labels": {"app": "db"}}})
+        assert isinstance(await it.next(), Deleted)
 
 
 def test_an_api_server_that_is_restarted_is_followed_without_a_gap(start_control_plane: Any) -> None:
@@ -147,12 +134,12 @@ def test_an_api_server_that_is_restarted_is_followed_without_a_gap(start_control
             assert it.reflector.counters.failures > 0
 
     try:
-        run(test)
+        asyncio.run(test())
     finally:
         plane.stop()
 
 
-def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, namespace: str) -> None:
+async def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, namespace: str) -> None:
     api, path = control_plane.api, CONFIG_MAPS.format(namespace)
     api.create(path, config_map("secretive"))
     role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
@@ -169,11 +156,8 @@ def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, name
             },
         )
 
-    async def test() -> None:
-        async with reflected(control_plane.user("watcher"), ListWatch(path)) as it:
-            await asyncio.wait_for(it.failure.wait(), 60)
-            assert "configmaps is forbidden" in str(it.reflector.last_failure)
-            await asyncio.to_thread(allow)
-            assert names(await it.next()) == ["secretive"]
-
-    run(test)
+    async with reflected(control_plane.user("watcher"), ListWatch(path)) as it:
+        await asyncio.wait_for(it.failure.wait(), 60)
+        assert "configmaps is forbidden" in str(it.reflector.last_failure)
+        await asyncio.to_thread(allow)
+        assert names(await it.next()) == ["secretive"]

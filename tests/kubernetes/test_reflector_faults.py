@@ -158,7 +158,8 @@ async def story(
     reflector = Reflector(client, ListWatch(PODS), random.Random(1), timing=timing)
     task = asyncio.create_task(reflector.run(it.take))
     try:
-        yield it, reflector
+        async with asyncio.timeout(120):
+            yield it, reflector
         assert not task.done()
     finally:
         task.cancel()
@@ -168,181 +169,138 @@ async def story(
         server.close()
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await asyncio.wait_for(test(), 60)
-
-    asyncio.run(whole())
-
-
-def test_a_watch_goes_on_where_a_bookmark_said_it_was() -> None:
-    async def test() -> None:
-        async with story(lists(version="5"), watches(bookmark("9"), end=ENDS)) as (it, _):
-            assert await it.next() == Listed([])
-            await it.exhausted.wait()
-            assert it.versions == ["list", "5", "9"]
-            assert it.asked[1]["allowWatchBookmarks"] == "true"
-
-    run(test)
+async def test_a_watch_goes_on_where_a_bookmark_said_it_was() -> None:
+    async with story(lists(version="5"), watches(bookmark("9"), end=ENDS)) as (it, _):
+        assert await it.next() == Listed([])
+        await it.exhausted.wait()
+        assert it.versions == ["list", "5", "9"]
+        assert it.asked[1]["allowWatchBookmarks"] == "true"
 
 
-def test_an_expired_version_in_the_stream_has_everything_listed_and_compared() -> None:
-    async def test() -> None:
-        before = [pod("kept", "1"), pod("changed", "2"), pod("gone", "3"), pod("recreated", "4", "old")]
-        after = [pod("kept", "1"), pod("changed", "7"), pod("recreated", "8", "new"), pod("new", "9")]
-        expired = {"type": "ERROR", "object": status(410, "Expired", "The resourceVersion is too old.")}
-        async with story(lists(*before, version="5"), watches(expired, end=ENDS), lists(*after, version="9")) as (
-            it,
-            r,
-        ):
-            assert isinstance(await it.next(), Listed)
-            gone, old = await it.next(), await it.next()
-            assert gone == Deleted(pod("gone", "3"), inferred=True)
-            assert old == Deleted(pod("recreated", "4", "old"), inferred=True)
-            assert await it.told(3) == [("Modified", "changed@7"), ("Added", "recreated@8"), ("Added", "new@9")]
-            await it.exhausted.wait()
-            assert it.versions == ["list", "5", "list", "9"]
-            assert (r.counters.expired, r.counters.failures, r.last_failure) == (1, 0, None)
-
-    run(test)
+async def test_an_expired_version_in_the_stream_has_everything_listed_and_compared() -> None:
+    before = [pod("kept", "1"), pod("changed", "2"), pod("gone", "3"), pod("recreated", "4", "old")]
+    after = [pod("kept", "1"), pod("changed", "7"), pod("recreated", "8", "new"), pod("new", "9")]
+    expired = {"type": "ERROR", "object": status(410, "Expired", "The resourceVersion is too old.")}
+    async with story(lists(*before, version="5"), watches(expired, end=ENDS), lists(*after, version="9")) as (
+        it,
+        r,
+    ):
+        assert isinstance(await it.next(), Listed)
+        gone, old = await it.next(), await it.next()
+        assert gone == Deleted(pod("gone", "3"), inferred=True)
+        assert old == Deleted(pod("recreated", "4", "old"), inferred=True)
+        assert await it.told(3) == [("Modified", "changed@7"), ("Added", "recreated@8"), ("Added", "new@9")]
+        await it.exhausted.wait()
+        assert it.versions == ["list", "5", "list", "9"]
+        assert (r.counters.expired, r.counters.failures, r.last_failure) == (1, 0, None)
 
 
-def test_an_expired_version_at_the_start_of_a_watch_has_everything_listed() -> None:
-    async def test() -> None:
-        async with story(lists(version="5"), says(410, status(410, "Expired")), lists(pod("a", "6"), version="7")) as (
-            it,
-            _,
-        ):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-
-    run(test)
+async def test_an_expired_version_at_the_start_of_a_watch_has_everything_listed() -> None:
+    async with story(lists(version="5"), says(410, status(410, "Expired")), lists(pod("a", "6"), version="7")) as (
+        it,
+        _,
+    ):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
 
 
-def test_an_expired_continue_token_starts_the_list_anew() -> None:
-    async def test() -> None:
-        a, b = pod("a", "1"), pod("b", "2")
-        halves = lists(a, version="5", token="rest"), says(410, status(410, "Expired"))
-        async with story(*halves, lists(a, version="6", token="rest"), lists(b, version="6")) as (it, reflector):
-            listed = await it.next()
-            assert isinstance(listed, Listed)
-            assert [each["metadata"]["name"] for each in listed.objects] == ["a", "b"]
-            assert [query.get("continue") for query in it.asked[:4]] == [None, "rest", None, "rest"]
-            assert reflector.counters.expired == 1
-
-    run(test)
+async def test_an_expired_continue_token_starts_the_list_anew() -> None:
+    a, b = pod("a", "1"), pod("b", "2")
+    halves = lists(a, version="5", token="rest"), says(410, status(410, "Expired"))
+    async with story(*halves, lists(a, version="6", token="rest"), lists(b, version="6")) as (it, reflector):
+        listed = await it.next()
+        assert isinstance(listed, Listed)
+        assert [each["metadata"]["name"] for each in listed.objects] == ["a", "b"]
+        assert [query.get("continue") for query in it.asked[:4]] == [None, "rest", None, "rest"]
+        assert reflector.counters.expired == 1
 
 
-def test_a_server_that_always_says_expired_is_not_asked_without_pause() -> None:
-    async def test() -> None:
-        expired = [answer for _ in range(3) for answer in (lists(version="5"), says(410, status(410, "Expired")))]
-        slow, loop = ReflectorTiming(first_back_off=0.2, longest_back_off=0.2), asyncio.get_running_loop()
-        async with story(*expired, timing=slow) as (it, _):
-            await it.until(lambda: len(it.asked) == 4)
-            start = loop.time()
-            await it.until(lambda: len(it.asked) == 5)
-            assert loop.time() - start > 0.19
-
-    run(test)
+async def test_a_server_that_always_says_expired_is_not_asked_without_pause() -> None:
+    expired = [answer for _ in range(3) for answer in (lists(version="5"), says(410, status(410, "Expired")))]
+    slow, loop = ReflectorTiming(first_back_off=0.2, longest_back_off=0.2), asyncio.get_running_loop()
+    async with story(*expired, timing=slow) as (it, _):
+        await it.until(lambda: len(it.asked) == 4)
+        start = loop.time()
+        await it.until(lambda: len(it.asked) == 5)
+        assert loop.time() - start > 0.19
 
 
-def test_a_half_open_connection_is_given_up_and_what_was_missed_is_told() -> None:
-    async def test() -> None:
-        silent = ReflectorTiming(idle=0.05, first_back_off=0.001, longest_back_off=0.01)
-        script = lists(version="5"), watches(), lists(pod("a", "6"), version="7")
-        async with story(*script, timing=silent) as (it, reflector):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-            assert reflector.counters.failures >= 1
-
-    run(test)
+async def test_a_half_open_connection_is_given_up_and_what_was_missed_is_told() -> None:
+    silent = ReflectorTiming(idle=0.05, first_back_off=0.001, longest_back_off=0.01)
+    script = lists(version="5"), watches(), lists(pod("a", "6"), version="7")
+    async with story(*script, timing=silent) as (it, reflector):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
+        assert reflector.counters.failures >= 1
 
 
-def test_a_line_that_breaks_off_is_asked_for_again() -> None:
-    async def test() -> None:
-        taken = asyncio.Event()
-        script = lists(version="5"), watches(event("ADDED", "a", "6"), end=BREAKS_OFF, after=taken)
-        async with story(*script, watches(event("MODIFIED", "a", "8"))) as (it, _):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-            taken.set()
-            assert await it.told(1) == [("Modified", "a@8")]
-            assert it.versions == ["list", "5", "6"]
-
-    run(test)
+async def test_a_line_that_breaks_off_is_asked_for_again() -> None:
+    taken = asyncio.Event()
+    script = lists(version="5"), watches(event("ADDED", "a", "6"), end=BREAKS_OFF, after=taken)
+    async with story(*script, watches(event("MODIFIED", "a", "8"))) as (it, _):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
+        taken.set()
+        assert await it.told(1) == [("Modified", "a@8")]
+        assert it.versions == ["list", "5", "6"]
 
 
-def test_a_watch_that_breaks_off_before_anything_came_has_everything_listed() -> None:
-    async def test() -> None:
-        script = lists(version="5"), watches(end=BREAKS_OFF), lists(pod("a", "6"), version="6")
-        async with story(*script) as (it, _):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-
-    run(test)
+async def test_a_watch_that_breaks_off_before_anything_came_has_everything_listed() -> None:
+    script = lists(version="5"), watches(end=BREAKS_OFF), lists(pod("a", "6"), version="6")
+    async with story(*script) as (it, _):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
 
 
-def test_a_connection_that_is_reset_before_an_answer_is_tried_again() -> None:
-    async def test() -> None:
-        async with story(hangs_up, lists(version="5"), hangs_up, watches(event("ADDED", "a", "6"))) as (it, _):
-            assert await it.next() == Listed([])
-            assert await it.told(1) == [("Added", "a@6")]
-            assert "list" not in it.versions[2:]
-
-    run(test)
+async def test_a_connection_that_is_reset_before_an_answer_is_tried_again() -> None:
+    async with story(hangs_up, lists(version="5"), hangs_up, watches(event("ADDED", "a", "6"))) as (it, _):
+        assert await it.next() == Listed([])
+        assert await it.told(1) == [("Added", "a@6")]
+        assert "list" not in it.versions[2:]
 
 
-def test_rubbish_in_the_stream_ends_the_watch_and_not_the_reflector() -> None:
-    async def test() -> None:
-        rubbish = [{"type": "ADDED"}, [], {"type": "WAT", "object": pod("a", "6")}, {"type": "ADDED", "object": {}}]
-        script = [answer for each in rubbish for answer in (lists(version="5"), watches(each, end=ENDS))]
-        async with story(*script, lists(pod("a", "6"), version="6")) as (it, reflector):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-            assert reflector.counters.failures == len(rubbish)
-
-    run(test)
+async def test_rubbish_in_the_stream_ends_the_watch_and_not_the_reflector() -> None:
+    rubbish = [{"type": "ADDED"}, [], {"type": "WAT", "object": pod("a", "6")}, {"type": "ADDED", "object": {}}]
+    script = [answer for each in rubbish for answer in (lists(version="5"), watches(each, end=ENDS))]
+    async with story(*script, lists(pod("a", "6"), version="6")) as (it, reflector):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
+        assert reflector.counters.failures == len(rubbish)
 
 
-def test_a_throttled_watch_comes_again_no_earlier_than_the_server_says() -> None:
-    async def test() -> None:
-        throttled = says(429, status(429, "TooManyRequests"), Retry_After="1")
-        async with story(lists(version="5"), throttled, watches(event("ADDED", "a", "6"))) as (it, _):
-            await it.next()
-            start = asyncio.get_running_loop().time()
-            assert await it.told(1) == [("Added", "a@6")]
-            assert asyncio.get_running_loop().time() - start > 0.95
-            assert it.versions == ["list", "5", "5"]
-
-    run(test)
+async def test_a_throttled_watch_comes_again_no_earlier_than_the_server_says() -> None:
+    throttled = says(429, status(429, "TooManyRequests"), Retry_After="1")
+    async with story(lists(version="5"), throttled, watches(event("ADDED", "a", "6"))) as (it, _):
+        await it.next()
+        start = asyncio.get_running_loop().time()
+        assert await it.told(1) == [("Added", "a@6")]
+        assert asyncio.get_running_loop().time() - start > 0.95
+        assert it.versions == ["list", "5", "5"]
 
 
-def test_events_that_repeat_or_contradict_what_is_known_tell_no_nonsense() -> None:
-    async def test() -> None:
-        events = [
-            event("ADDED", "a", "1"),  # known from the list
-            event("ADDED", "a", "6"),  # a change, whatever its name
-            event("DELETED", "b", "7"),  # never heard of
-            event("MODIFIED", "c", "8"),  # new, whatever its name
-            event("MODIFIED", "a", "9", "another"),  # its deletion was missed
-            event("DELETED", "a", "10", "uid-a"),  # and comes late
-            event("DELETED", "c", "11"),
+async def test_events_that_repeat_or_contradict_what_is_known_tell_no_nonsense() -> None:
+    events = [
+        event("ADDED", "a", "1"),  # known from the list
+        event("ADDED", "a", "6"),  # a change, whatever its name
+        event("DELETED", "b", "7"),  # never heard of
+        event("MODIFIED", "c", "8"),  # new, whatever its name
+        event("MODIFIED", "a", "9", "another"),  # its deletion was missed
+        event("DELETED", "a", "10", "uid-a"),  # and comes late
+        event("DELETED", "c", "11"),
+    ]
+    async with story(lists(pod("a", "1"), version="5"), watches(*events)) as (it, reflector):
+        await it.next()
+        assert await it.told(5) == [
+            ("Modified", "a@6"),
+            ("Added", "c@8"),
+            ("Deleted", "a@6"),
+            ("Added", "a@9"),
+            ("Deleted", "c@11"),
         ]
-        async with story(lists(pod("a", "1"), version="5"), watches(*events)) as (it, reflector):
-            await it.next()
-            assert await it.told(5) == [
-                ("Modified", "a@6"),
-                ("Added", "c@8"),
-                ("Deleted", "a@6"),
-                ("Added", "a@9"),
-                ("Deleted", "c@11"),
-            ]
-            assert reflector.counters.repeated == 3
-
-    run(test)
+        assert reflector.counters.repeated == 3
 
 
-def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(tmp_path: Path) -> None:
+async def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(tmp_path: Path) -> None:
     token, kubeconfig = tmp_path / "token", tmp_path / "kubeconfig"
     token.write_text("old\n")
     kubeconfig.write_text(
@@ -360,47 +318,41 @@ def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(tmp_
         await asyncio.to_thread(token.write_text, "new\n")
         await says(401, status(401, "Unauthorized"))(writer)
 
-    async def test() -> None:
-        script = itertools.chain([rotated], itertools.repeat(says(401, status(401, "Unauthorized"))))
-        async with story(script=script, kubeconfig=kubeconfig) as (it, _):
-            await it.until(lambda: "Bearer new" in it.authorization)
-            assert it.authorization[0] == "Bearer old"
-
-    run(test)
+    script = itertools.chain([rotated], itertools.repeat(says(401, status(401, "Unauthorized"))))
+    async with story(script=script, kubeconfig=kubeconfig) as (it, _):
+        await it.until(lambda: "Bearer new" in it.authorization)
+        assert it.authorization[0] == "Bearer old"
 
 
-def test_one_object_that_does_not_say_who_it_is_is_passed_over_alone() -> None:
-    async def test() -> None:
-        named = pod("a", "1")
-        nobodies: list[Any] = [
-            None,
-            7,
-            "x",
-            [],
-            {},
-            {"metadata": None},
-            {"metadata": {"name": "b"}},
-            {"metadata": {"name": [], "uid": "u", "resourceVersion": "1"}},
-            {"metadata": {"name": "b", "uid": {}, "resourceVersion": "1"}},
-            {"metadata": {"name": "b", "namespace": ["n"], "uid": "u", "resourceVersion": "1"}},
-        ]
-        no_names: list[Any] = [{}, [1], "", None, 10**400]
-        events = [
-            {"type": kind, "object": {"metadata": {"name": name, "uid": "u", "resourceVersion": "6"}}}
-            for kind in ("ADDED", "MODIFIED", "DELETED")
-            for name in no_names
-        ]
-        async with story(lists(*nobodies, named, version="5"), watches(*events, event("ADDED", "c", "8"))) as (
-            it,
-            ours,
-        ):
-            assert await it.next() == Listed([{**named, "kind": "Pod", "apiVersion": "v1"}])
-            assert await it.told(1) == [("Added", "c@8")]
-            assert ours.counters.unidentified == len(nobodies) + len(events)
-            assert ours.counters.failures == 0
-            assert it.versions == ["list", "5"]
-
-    run(test)
+async def test_one_object_that_does_not_say_who_it_is_is_passed_over_alone() -> None:
+    named = pod("a", "1")
+    nobodies: list[Any] = [
+        None,
+        7,
+        "x",
+        [],
+        {},
+        {"metadata": None},
+        {"metadata": {"name": "b"}},
+        {"metadata": {"name": [], "uid": "u", "resourceVersion": "1"}},
+        {"metadata": {"name": "b", "uid": {}, "resourceVersion": "1"}},
+        {"metadata": {"name": "b", "namespace": ["n"], "uid": "u", "resourceVersion": "1"}},
+    ]
+    no_names: list[Any] = [{}, [1], "", None, 10**400]
+    events = [
+        {"type": kind, "object": {"metadata": {"name": name, "uid": "u", "resourceVersion": "6"}}}
+        for kind in ("ADDED", "MODIFIED", "DELETED")
+        for name in no_names
+    ]
+    async with story(lists(*nobodies, named, version="5"), watches(*events, event("ADDED", "c", "8"))) as (
+        it,
+        ours,
+    ):
+        assert await it.next() == Listed([{**named, "kind": "Pod", "apiVersion": "v1"}])
+        assert await it.told(1) == [("Added", "c@8")]
+        assert ours.counters.unidentified == len(nobodies) + len(events)
+        assert ours.counters.failures == 0
+        assert it.versions == ["list", "5"]
 
 
 def raw(body: bytes) -> Answer:
@@ -410,21 +362,18 @@ def raw(body: bytes) -> Answer:
     return answer
 
 
-def test_answers_and_events_nested_beyond_measure_are_failures_like_any_other() -> None:
-    async def test() -> None:
-        deep = b'{"type":"ADDED","object":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+async def test_answers_and_events_nested_beyond_measure_are_failures_like_any_other() -> None:
+    deep = b'{"type":"ADDED","object":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
-        async def watch(writer: asyncio.StreamWriter) -> None:
-            line = deep + b"\n"
-            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(line), line))
+    async def watch(writer: asyncio.StreamWriter) -> None:
+        line = deep + b"\n"
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(line), line))
 
-        script = (raw(deep), lists(version="5"), watch, lists(pod("a", "6"), version="6"))
-        async with story(*script) as (it, reflector):
-            await it.next()
-            assert await it.told(1) == [("Added", "a@6")]
-            assert reflector.counters.failures == 2
-
-    run(test)
+    script = (raw(deep), lists(version="5"), watch, lists(pod("a", "6"), version="6"))
+    async with story(*script) as (it, reflector):
+        await it.next()
+        assert await it.told(1) == [("Added", "a@6")]
+        assert reflector.counters.failures == 2
 
 
 def test_a_refusal_that_names_an_absurd_time_is_asked_again_in_time() -> None:
@@ -435,7 +384,7 @@ def test_a_refusal_that_names_an_absurd_time_is_asked_again_in_time() -> None:
     assert told.retry_after == LONGEST_RETRY_AFTER
 
 
-def test_an_answer_without_end_is_given_up_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_without_end_is_given_up_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podtrail_kubernetes.rest_client.MAX_ANSWER", 1 << 20)
 
     async def endless(writer: asyncio.StreamWriter) -> None:
@@ -445,9 +394,6 @@ def test_an_answer_without_end_is_given_up_and_asked_for_again(monkeypatch: pyte
                 writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n")
                 await writer.drain()
 
-    async def test() -> None:
-        async with story(endless, lists(pod("a", "6"), version="6")) as (it, reflector):
-            assert isinstance(await it.next(), Listed)
-            assert reflector.counters.failures == 1
-
-    run(test)
+    async with story(endless, lists(pod("a", "6"), version="6")) as (it, reflector):
+        assert isinstance(await it.next(), Listed)
+        assert reflector.counters.failures == 1

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,6 @@ from aiohttp import web
 from podtrail_kubernetes.errors import RestConfigError, StatusError, Unreachable
 from podtrail_kubernetes.rate_limiter import RateLimiter
 from podtrail_kubernetes.rest_client import RestClient, user_agent
-
-
-def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        await asyncio.wait_for(test(), 60)
-
-    asyncio.run(whole())
 
 
 @asynccontextmanager
@@ -34,7 +27,8 @@ async def served(handle: Callable[[web.Request], Awaitable[web.StreamResponse]])
     await site.start()
     host, port = runner.addresses[0][:2]
     try:
-        yield f"http://{host}:{port}"
+        async with asyncio.timeout(120):
+            yield f"http://{host}:{port}"
     finally:
         await runner.cleanup()
 
@@ -44,36 +38,30 @@ def status(code: int, reason: str, **details: Any) -> web.Response:
     return web.json_response(body, status=code)
 
 
-def test_a_refusal_has_the_code_reason_and_message_of_the_status() -> None:
+async def test_a_refusal_has_the_code_reason_and_message_of_the_status() -> None:
     async def handle(_: web.Request) -> web.Response:
         return status(409, "Conflict")
 
-    async def test() -> None:
-        async with served(handle) as url:
-            client = await RestClient.open(master=url, agent="tests")
-            with pytest.raises(StatusError, match=r"^because Conflict$") as refused:
-                await client.request("POST", "/api/v1/pods", {})
-            assert (refused.value.code, refused.value.reason, refused.value.retry_after) == (409, "Conflict", None)
-            await client.close()
-
-    run(test)
+    async with served(handle) as url:
+        client = await RestClient.open(master=url, agent="tests")
+        with pytest.raises(StatusError, match=r"^because Conflict$") as refused:
+            await client.request("POST", "/api/v1/pods", {})
+        assert (refused.value.code, refused.value.reason, refused.value.retry_after) == (409, "Conflict", None)
+        await client.close()
 
 
-def test_a_proxys_answer_is_a_refusal_too() -> None:
+async def test_a_proxys_answer_is_a_refusal_too() -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(status=502, text="<h1>Bad gateway</h1>")
 
-    async def test() -> None:
-        async with served(handle) as url:
-            client = await RestClient.open(master=url, agent="tests")
-            with pytest.raises(StatusError, match=r"^the server answered with code 502: <h1>Bad gateway</h1>$"):
-                await client.request("GET", "/api/v1/pods")
-            await client.close()
-
-    run(test)
+    async with served(handle) as url:
+        client = await RestClient.open(master=url, agent="tests")
+        with pytest.raises(StatusError, match=r"^the server answered with code 502: <h1>Bad gateway</h1>$"):
+            await client.request("GET", "/api/v1/pods")
+        await client.close()
 
 
-def test_an_answer_that_says_when_to_come_back_is_waited_for() -> None:
+async def test_an_answer_that_says_when_to_come_back_is_waited_for() -> None:
     seen: list[str] = []
 
     async def handle(request: web.Request) -> web.Response:
@@ -82,49 +70,40 @@ def test_an_answer_that_says_when_to_come_back_is_waited_for() -> None:
             return status(429, "TooManyRequests", retryAfterSeconds=1)
         return web.json_response({"kind": "Pod"})
 
-    async def test() -> None:
-        async with served(handle) as url:
-            client = await RestClient.open(master=url, agent="tests")
-            start = asyncio.get_running_loop().time()
-            assert await client.request("POST", "/api/v1/pods", {"a": 1}) == {"kind": "Pod"}
-            assert asyncio.get_running_loop().time() - start > 0.95
-            assert [json.loads(text) for text in seen] == [{"a": 1}, {"a": 1}]
-            await client.close()
-
-    run(test)
-
-
-def test_a_server_that_is_not_there_is_unreachable() -> None:
-    async def test() -> None:
-        client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
-        with pytest.raises(Unreachable, match=r"^GET /api/v1/pods: "):
-            await client.request("GET", "/api/v1/pods")
+    async with served(handle) as url:
+        client = await RestClient.open(master=url, agent="tests")
+        start = asyncio.get_running_loop().time()
+        assert await client.request("POST", "/api/v1/pods", {"a": 1}) == {"kind": "Pod"}
+        assert asyncio.get_running_loop().time() - start > 0.95
+        assert [json.loads(text) for text in seen] == [{"a": 1}, {"a": 1}]
         await client.close()
 
-    run(test)
+
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
+    client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
+    with pytest.raises(Unreachable, match=r"^GET /api/v1/pods: "):
+        await client.request("GET", "/api/v1/pods")
+    await client.close()
 
 
-def test_requests_carry_agent_content_type_and_trace_context() -> None:
+async def test_requests_carry_agent_content_type_and_trace_context() -> None:
     seen: list[Any] = []
 
     async def handle(request: web.Request) -> web.Response:
         seen.append(request.headers)
         return web.json_response({})
 
-    async def test() -> None:
-        async with served(handle) as url:
-            agent = user_agent("podtrail-scheduler", "1.2", "leader-election")
-            client = await RestClient.open(master=url, agent=agent)
-            trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-            await client.request("PATCH", "/x", {}, headers=trace, content_type="application/merge-patch+json")
-            await client.close()
-        (headers,) = seen
-        assert headers["User-Agent"].startswith("podtrail-scheduler/1.2 (")
-        assert headers["User-Agent"].endswith(") leader-election")
-        assert headers["traceparent"] == trace["traceparent"]
-        assert headers["Content-Type"] == "application/merge-patch+json"
-
-    run(test)
+    async with served(handle) as url:
+        agent = user_agent("podtrail-scheduler", "1.2", "leader-election")
+        client = await RestClient.open(master=url, agent=agent)
+        trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+        await client.request("PATCH", "/x", {}, headers=trace, content_type="application/merge-patch+json")
+        await client.close()
+    (headers,) = seen
+    assert headers["User-Agent"].startswith("podtrail-scheduler/1.2 (")
+    assert headers["User-Agent"].endswith(") leader-election")
+    assert headers["traceparent"] == trace["traceparent"]
+    assert headers["Content-Type"] == "application/merge-patch+json"
 
 
 @pytest.mark.parametrize(
@@ -141,23 +120,20 @@ def test_requests_carry_agent_content_type_and_trace_context() -> None:
         ),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(
+async def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(
     tmp_path: Path, text: str | None, said: str
 ) -> None:
     path = tmp_path / "kubeconfig"
     if text is not None:
         path.write_text(text)
 
-    async def test() -> None:
-        with pytest.raises(RestConfigError) as told:
-            await RestClient.open(path, agent="tests")
-        assert str(told.value).startswith(f"kubeconfig {path}: ")
-        assert said in str(told.value)
-
-    run(test)
+    with pytest.raises(RestConfigError) as told:
+        await RestClient.open(path, agent="tests")
+    assert str(told.value).startswith(f"kubeconfig {path}: ")
+    assert said in str(told.value)
 
 
-def test_certificates_that_are_none_are_named(tmp_path: Path) -> None:
+async def test_certificates_that_are_none_are_named(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     rubbish = base64.b64encode(b"no certificate").decode()
     cluster = {"server": "https://127.0.0.1:1", "certificate-authority-data": rubbish}
@@ -165,35 +141,26 @@ def test_certificates_that_are_none_are_named(tmp_path: Path) -> None:
     config = {"current-context": "it", "contexts": [context], "clusters": [{"name": "it", "cluster": cluster}]}
     path.write_text(json.dumps(config | {"users": [{"name": "it", "user": {"token": "t"}}]}))
 
-    async def test() -> None:
-        with pytest.raises(RestConfigError, match=r"^certificates "):
-            await RestClient.open(path, agent="tests")
-
-    run(test)
+    with pytest.raises(RestConfigError, match=r"^certificates "):
+        await RestClient.open(path, agent="tests")
 
 
-def test_without_the_kubernetes_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_kubernetes_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes.aio.client", None)
 
-    async def test() -> None:
-        with pytest.raises(RestConfigError, match=r"install podtrail with its extra \[kubernetes\]$"):
-            await RestClient.open(master="http://127.0.0.1:1", agent="tests")
-
-    run(test)
+    with pytest.raises(RestConfigError, match=r"install podtrail with its extra \[kubernetes\]$"):
+        await RestClient.open(master="http://127.0.0.1:1", agent="tests")
 
 
-def test_outside_of_a_pod_without_a_kubeconfig_both_ways_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_outside_of_a_pod_without_a_kubeconfig_both_ways_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
-    async def test() -> None:
-        with pytest.raises(RestConfigError, match=r"Give --kubeconfig, or run in a Pod\.$"):
-            await RestClient.open(agent="tests")
-
-    run(test)
+    with pytest.raises(RestConfigError, match=r"Give --kubeconfig, or run in a Pod\.$"):
+        await RestClient.open(agent="tests")
 
 
 @pytest.mark.parametrize(("passed_over", "proxied"), [("", True), ("127.0.0.1", False)])
-def test_the_environments_proxy_is_used_unless_it_is_to_be_passed_over(
+async def test_the_environments_proxy_is_used_unless_it_is_to_be_passed_over(
     monkeypatch: pytest.MonkeyPatch, passed_over: str, proxied: bool
 ) -> None:
     seen: list[str] = []
@@ -202,44 +169,38 @@ def test_the_environments_proxy_is_used_unless_it_is_to_be_passed_over(
         seen.append(str(request.url))
         return web.json_response({"items": []})
 
-    async def test() -> None:
-        async with served(handle) as url:
-            for name in ("HTTP_PROXY", "NO_PROXY"):
-                monkeypatch.delenv(name, raising=False)
-            monkeypatch.setenv("http_proxy", url)
-            monkeypatch.setenv("no_proxy", passed_over)
-            client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
-            if proxied:
+    async with served(handle) as url:
+        for name in ("HTTP_PROXY", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("http_proxy", url)
+        monkeypatch.setenv("no_proxy", passed_over)
+        client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
+        if proxied:
+            await client.request("GET", "/api/v1/pods")
+        else:
+            with pytest.raises(Unreachable):
                 await client.request("GET", "/api/v1/pods")
-            else:
-                with pytest.raises(Unreachable):
-                    await client.request("GET", "/api/v1/pods")
-            await client.close()
-
-    run(test)
+        await client.close()
     assert seen == (["http://127.0.0.1:1/api/v1/pods"] if proxied else [])
 
 
-def test_one_users_throttle_does_not_hold_back_another() -> None:
+async def test_one_users_throttle_does_not_hold_back_another() -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.json_response({})
 
-    async def test() -> None:
-        async with served(handle) as url:
-            client = await RestClient.open(master=url, agent="tests", limiter=RateLimiter(0.001, 1))
-            await client.request("GET", "/binding")
-            throttled = asyncio.create_task(client.request("GET", "/binding"))
-            await client.request("GET", "/status", limiter=RateLimiter(1.0, 1))
-            assert not throttled.done()
-            throttled.cancel()
-            await asyncio.wait([throttled])
-            await client.close()
-
-    run(test)
+    async with served(handle) as url:
+        client = await RestClient.open(master=url, agent="tests", limiter=RateLimiter(0.001, 1))
+        await client.request("GET", "/binding")
+        throttled = asyncio.create_task(client.request("GET", "/binding"))
+        await client.request("GET", "/status", limiter=RateLimiter(1.0, 1))
+        assert not throttled.done()
+        throttled.cancel()
+        await asyncio.wait([throttled])
+        await client.close()
 
 
 @pytest.mark.control_plane
-def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
+async def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
     control_plane: Any, namespace: str, tmp_path: Path
 ) -> None:
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
@@ -258,12 +219,9 @@ def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
         answer = await client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
         return str(answer["status"]["userInfo"]["username"])
 
-    async def test() -> None:
-        admin = await RestClient.open(control_plane.kubeconfig, agent="tests")
-        assert await who(admin) == "admin"
-        await admin.close()
-        me = await RestClient.open(with_token, agent="tests")
-        assert await who(me) == f"system:serviceaccount:{namespace}:me"
-        await me.close()
-
-    run(test)
+    admin = await RestClient.open(control_plane.kubeconfig, agent="tests")
+    assert await who(admin) == "admin"
+    await admin.close()
+    me = await RestClient.open(with_token, agent="tests")
+    assert await who(me) == f"system:serviceaccount:{namespace}:me"
+    await me.close()
