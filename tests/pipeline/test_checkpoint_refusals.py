@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling.holding import held_trace
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
@@ -29,6 +29,7 @@ from podtrail.recording import RecordingWriter
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CACHES, FAILED, SOME, Tried, sampler
 from tests.pipeline.interrupted import Run, Told
+from tests.sizes import large
 
 REQUESTS = arrivals(30, seed=3)
 TRIED = Tried(sampler(FAILED, SOME, **CACHES, linked_traces={"keep": True, "grace_period": "30s"}))
@@ -53,6 +54,7 @@ def refused(data: bytes, tried: Tried = TRIED) -> str:
     return str(error.value)
 
 
+@settings(max_examples=large(50, 2000))
 @given(st.data())
 def test_damage_of_any_kind_is_refused(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(STATE) - 1))
@@ -72,6 +74,7 @@ def test_damage_of_any_kind_is_refused(data: st.DataObject) -> None:
         refused(damaged)
 
 
+@settings(max_examples=large(50, 2000))
 @given(st.data())
 def test_damage_that_its_checksum_does_not_tell_ends_in_a_refusal_or_in_a_state_never_in_a_crash(
     data: st.DataObject,
