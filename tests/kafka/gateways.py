@@ -48,6 +48,7 @@ class Job(NamedTuple):
             "traces": {"topic": self.kept},
             "partition_traces_by_id": True,
             "producer": {"required_acks": "all"},
+            "timeout": "60s",  # a message that is not acknowledged in time is sent again, and may be there twice
             "retry_on_failure": {"initial_interval": "200ms", "max_interval": "1s", "max_elapsed_time": "0s"},
         }
         policies = [

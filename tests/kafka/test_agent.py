@@ -26,7 +26,8 @@ def run(folder: Path, brokers: list[str], **exporter: Any) -> subprocess.Complet
     """Sends the whole recording; its metrics are not served."""
     config = {
         "receivers": {"otlp_json_file": {"include": [str(RECORDING)]}},
-        "exporters": {"kafka": {"brokers": brokers, **exporter}},
+        # A message that is not acknowledged in time is sent again, and may be there twice.
+        "exporters": {"kafka": {"brokers": brokers, "timeout": "120s", **exporter}},
         "service": {
             "telemetry": {"metrics": {"level": "none"}},
             "pipelines": {"traces": {"receivers": ["otlp_json_file"], "exporters": ["kafka"]}},

@@ -48,6 +48,7 @@ def copying(
         "brokers": kafka.addresses(),
         "traces": {"topic": kept},
         "producer": {"linger": "1ms", **producer},
+        "timeout": "60s",
     }
     return {
         "receivers": {"kafka": receiver},

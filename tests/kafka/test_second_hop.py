@@ -42,7 +42,7 @@ def _second_hop(kafka: Kafka, by_trace: str, by_pod: str) -> dict[str, object]:
     config: dict[str, object] = yaml.safe_load(block)
     told: list[tuple[str, Mapping[str, object]]] = [
         ("receivers", {"traces": {"topics": [by_trace]}, "checkpoints": {"topic": f"checkpoints-{by_trace}"}}),
-        ("exporters", {"traces": {"topic": by_pod}}),
+        ("exporters", {"traces": {"topic": by_pod}, "timeout": "120s"}),
     ]
     for section, settings in told:
         config[section]["kafka"] |= {"brokers": kafka.addresses(), **settings}  # type: ignore[index]
