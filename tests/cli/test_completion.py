@@ -16,23 +16,11 @@ from tests.running_page import running_page
 
 PODTRAIL = Path(sys.executable).parent
 VIEWER = """
-import asyncio, sys
-from podtrail_extensions.viewer import FACTORY
-from podtrail.component import Context
-from podtrail.testing.attempts import MadeAttempt, no_room
-
-async def main():
-    config = FACTORY.Config.model_validate({"endpoint": "localhost:0", "otlp_endpoint": "localhost:0"})
-    async with FACTORY.create(config, Context(id="viewer")) as viewer:
-        for name in ("web-0", "web-$(touch pwned)", "*"):
-            batch = no_room(uid=name, name=name).batch()
-            batch.verdicts[0].votes = {"failed": "sampled"}
-            viewer.observe("traces", batch)
-        viewer.observe("traces", MadeAttempt(uid="bound", name="bound").batch())
-        print(viewer.page, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-asyncio.run(main())
+for name in ("web-0", "web-$(touch pwned)", "*"):
+    batch = no_room(uid=name, name=name).batch()
+    batch.verdicts[0].votes = {"failed": "sampled"}
+    viewer.observe("traces", batch)
+viewer.observe("traces", MadeAttempt(uid="bound", name="bound").batch())
 """
 BASH = (
     "source <(podtrail completion bash)\n",

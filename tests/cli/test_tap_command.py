@@ -16,23 +16,12 @@ from tests.running_page import running_page
 from tests.service.conftest import PODTRAIL, Process
 
 VIEWER = """
-import asyncio, sys
-from podtrail_extensions.viewer import FACTORY
-from podtrail.component import Context
-from podtrail.testing.attempts import MadeAttempt, no_room
-
-async def main():
-    config = FACTORY.Config.model_validate({"endpoint": "localhost:0", "otlp_endpoint": "localhost:0"})
-    async with FACTORY.create(config, Context(id="viewer")) as viewer:
-        print(viewer.page, flush=True)
-        while await asyncio.to_thread(sys.stdin.readline):
-            batch = no_room().batch(reason="scheduler.result=Unschedulable")
-            batch.verdicts[0].votes = {"failed": "sampled"}
-            viewer.observe("traces", batch)
-            other = MadeAttempt(uid="two", name="api-1")
-            viewer.observe("traces", other.batch("not_sampled", "", "no policy said yes"))
-
-asyncio.run(main())
+while await asyncio.to_thread(sys.stdin.readline):
+    batch = no_room().batch(reason="scheduler.result=Unschedulable")
+    batch.verdicts[0].votes = {"failed": "sampled"}
+    viewer.observe("traces", batch)
+    other = MadeAttempt(uid="two", name="api-1")
+    viewer.observe("traces", other.batch("not_sampled", "", "no policy said yes"))
 """
 
 

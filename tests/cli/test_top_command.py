@@ -152,19 +152,7 @@ def test_no_line_is_wider_than_the_terminal_whatever_its_letters_take(name: str,
 
 
 VIEWER = """
-import asyncio, sys
-from podtrail_extensions.viewer import FACTORY
-from podtrail.component import Context
-from podtrail.testing.attempts import no_room
-
-async def main():
-    config = FACTORY.Config.model_validate({"endpoint": "localhost:0", "otlp_endpoint": "localhost:0"})
-    async with FACTORY.create(config, Context(id="viewer")) as viewer:
-        viewer.observe("traces", no_room().batch(reason="scheduler.result=Unschedulable"))
-        print(viewer.page, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-asyncio.run(main())
+viewer.observe("traces", no_room().batch(reason="scheduler.result=Unschedulable"))
 """
 
 

@@ -298,20 +298,8 @@ def test_a_server_that_says_anything_has_no_power_over_the_terminal() -> None:
 
 
 VIEWER = """
-import asyncio, sys
-from podtrail_extensions.viewer import FACTORY
-from podtrail.component import Context, GatedPod
-from podtrail.testing.attempts import START, no_room
-
-async def main():
-    config = FACTORY.Config.model_validate({"endpoint": "localhost:0", "otlp_endpoint": "localhost:0"})
-    async with FACTORY.create(config, Context(id="viewer")) as viewer:
-        viewer.observe("traces", no_room().batch(reason="scheduler.result=Unschedulable"))
-        viewer.note(GatedPod("g", "default", "held-0", ("example.com/quota",), START))
-        print(viewer.page, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-asyncio.run(main())
+viewer.observe("traces", no_room().batch(reason="scheduler.result=Unschedulable"))
+viewer.note(GatedPod("g", "default", "held-0", ("example.com/quota",), START))
 """
 
 

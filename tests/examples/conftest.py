@@ -15,22 +15,10 @@ def some_free_ports() -> list[int]:
 
 
 VIEWER = """
-import asyncio, sys
-from podtrail_extensions.viewer import FACTORY
-from podtrail.component import Context
-from podtrail.testing.attempts import no_room
-
-async def main():
-    config = FACTORY.Config.model_validate({"endpoint": "localhost:0", "otlp_endpoint": "localhost:0"})
-    async with FACTORY.create(config, Context(id="viewer")) as viewer:
-        batch = no_room().batch(reason="scheduler.result=Unschedulable")
-        batch.verdicts[0].votes = {"failed": "sampled"}
-        viewer.observe("traces", batch)
-        viewer.library.keep(batch.groups, batch.arrived)
-        print(viewer.page, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-asyncio.run(main())
+batch = no_room().batch(reason="scheduler.result=Unschedulable")
+batch.verdicts[0].votes = {"failed": "sampled"}
+viewer.observe("traces", batch)
+viewer.library.keep(batch.groups, batch.arrived)
 """
 
 
