@@ -240,7 +240,7 @@ WRONG = {
         "beyond 64 bits",
         "",
     ),
-    "  - {name: x, given: [pod a: 100000 successes every 8000h], expect: {kept: 1}}": (
+    "  - {name: x, given: [pod a: 1000 successes every 8000h], expect: {kept: 1}}": (
         "longer than 10 years",
         "shorten",
     ),
