@@ -15,7 +15,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.recorder", "tests.envtest.control_plane", "tests.kafka.fixtures", "tests.node.fixtures"]
+pytest_plugins = [
+    "tests.recorder",
+    "tests.extensions.browser",
+    "tests.envtest.control_plane",
+    "tests.kafka.fixtures",
+    "tests.node.fixtures",
+]
 
 # How long an example takes says nothing on a shared machine.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]

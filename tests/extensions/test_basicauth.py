@@ -197,36 +197,28 @@ class Slow:
         return password == "right"
 
 
-def test_a_password_is_hashed_once_for_all_requests_that_show_it() -> None:
+async def test_a_password_is_hashed_once_for_all_requests_that_show_it() -> None:
     slow = Slow()
     slow.gate.set()
 
-    async def main() -> None:
-        checking = Verification({"agent": slow.password})
-        assert (
-            await asyncio.gather(*(checking.is_right("agent", "right", "192.0.2.1") for _ in range(50))) == [True] * 50
-        )
-        assert not await checking.is_right("agent", "wrong", "192.0.2.1")
-        assert not await checking.is_right("agent", "wrong", "192.0.2.1")
-
-    asyncio.run(main())
+    checking = Verification({"agent": slow.password})
+    assert await asyncio.gather(*(checking.is_right("agent", "right", "192.0.2.1") for _ in range(50))) == [True] * 50
+    assert not await checking.is_right("agent", "wrong", "192.0.2.1")
+    assert not await checking.is_right("agent", "wrong", "192.0.2.1")
     assert slow.compared == ["right", "wrong"]
 
 
-def test_who_guesses_keeps_nobody_elses_password_from_being_checked() -> None:
+async def test_who_guesses_keeps_nobody_elses_password_from_being_checked() -> None:
     slow = Slow()
 
-    async def main() -> None:
-        checking = Verification({"agent": slow.password})
-        guesses = [asyncio.create_task(checking.is_right("agent", f"guess {n}", "192.0.2.66")) for n in range(500)]
-        honest = asyncio.create_task(checking.is_right("agent", "right", "192.0.2.1"))
-        await asyncio.sleep(0)
-        slow.gate.set()
-        assert await honest
-        outcomes = await asyncio.gather(*guesses, return_exceptions=True)
-        assert sum(isinstance(one, Refused) for one in outcomes) == 496
-
-    asyncio.run(main())
+    checking = Verification({"agent": slow.password})
+    guesses = [asyncio.create_task(checking.is_right("agent", f"guess {n}", "192.0.2.66")) for n in range(500)]
+    honest = asyncio.create_task(checking.is_right("agent", "right", "192.0.2.1"))
+    await asyncio.sleep(0)
+    slow.gate.set()
+    assert await honest
+    outcomes = await asyncio.gather(*guesses, return_exceptions=True)
+    assert sum(isinstance(one, Refused) for one in outcomes) == 496
     assert len(slow.compared) == 5, "four guesses and the right one"
 
 

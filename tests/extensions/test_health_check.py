@@ -1,4 +1,3 @@
-import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,58 +17,46 @@ async def probing(**config: object) -> AsyncIterator[tuple[HealthCheck, ClientSe
         yield health, probe
 
 
-def test_it_is_available_from_ready_until_not_ready() -> None:
-    async def main() -> None:
-        async with probing() as (health, probe):
-            answers = []
-            changes: list[Callable[[], None]] = [health.not_ready, health.ready, health.not_ready]
-            for change in changes:
-                change()
-                async with probe.get("/") as answer:
-                    answers.append((answer.status, (await answer.json())["status"]))
-            assert answers == [
-                (503, "Server not available"),
-                (200, "Server available"),
-                (503, "Server not available"),
-            ]
-
-    asyncio.run(main())
-
-
-def test_it_tells_since_when_it_is_up() -> None:
-    async def main() -> None:
-        async with probing() as (health, probe):
-            health.ready()
-            async with probe.get("/below") as answer:
-                told = await answer.json()
-            assert answer.headers["Server"] == "podtrail"
-            assert told["upSince"].endswith("Z")
-            assert told["uptime"].endswith("s")
-
-    asyncio.run(main())
-
-
-def test_another_path_and_other_words_may_be_configured() -> None:
-    async def main() -> None:
-        bodies = {"healthy": "fine", "unhealthy": "not yet"}
-        async with probing(path="/healthz", response_body=bodies) as (health, probe):
-            async with probe.get("/healthz") as answer:
-                assert (answer.status, await answer.text()) == (503, "not yet")
-            health.ready()
-            async with probe.get("/healthz") as answer:
-                assert (answer.status, await answer.text()) == (200, "fine")
+async def test_it_is_available_from_ready_until_not_ready() -> None:
+    async with probing() as (health, probe):
+        answers = []
+        changes: list[Callable[[], None]] = [health.not_ready, health.ready, health.not_ready]
+        for change in changes:
+            change()
             async with probe.get("/") as answer:
-                assert answer.status == 404
+                answers.append((answer.status, (await answer.json())["status"]))
+        assert answers == [
+            (503, "Server not available"),
+            (200, "Server available"),
+            (503, "Server not available"),
+        ]
 
-    asyncio.run(main())
+
+async def test_it_tells_since_when_it_is_up() -> None:
+    async with probing() as (health, probe):
+        health.ready()
+        async with probe.get("/below") as answer:
+            told = await answer.json()
+        assert answer.headers["Server"] == "podtrail"
+        assert told["upSince"].endswith("Z")
+        assert told["uptime"].endswith("s")
 
 
-def test_a_port_in_use_is_a_start_error_that_names_it() -> None:
-    async def main() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
-            with pytest.raises(StartError, match=f"^can't listen on {endpoint}"):
-                async with probing(endpoint=endpoint):
-                    pass
+async def test_another_path_and_other_words_may_be_configured() -> None:
+    bodies = {"healthy": "fine", "unhealthy": "not yet"}
+    async with probing(path="/healthz", response_body=bodies) as (health, probe):
+        async with probe.get("/healthz") as answer:
+            assert (answer.status, await answer.text()) == (503, "not yet")
+        health.ready()
+        async with probe.get("/healthz") as answer:
+            assert (answer.status, await answer.text()) == (200, "fine")
+        async with probe.get("/") as answer:
+            assert answer.status == 404
 
-    asyncio.run(main())
+
+async def test_a_port_in_use_is_a_start_error_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(StartError, match=f"^can't listen on {endpoint}"):
+            async with probing(endpoint=endpoint):
+                pass

@@ -1,40 +1,24 @@
-import asyncio
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from html import unescape
 
-from aiohttp import ClientSession
 from podtrail_extensions.viewer.alike import alike_query
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.story import Stories, read_pod_search
 from podtrail.story.pending_question import pods_alike
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.extensions.asking import Viewing, pages
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 DENIED = 'running Bind plugin "DefaultBinder": pods "frozen-{}" is forbidden: "not" today\\, ' + "or ever " * 60
 REFUSED = [
     MadeAttempt(uid=f"frozen-{n}", name=f"frozen-{n}", result="Error", bind_error=DENIED.format(n)) for n in range(4)
 ]
 ALONE = no_room()
+BATCHES = [*(one.batch() for one in REFUSED), ALONE.batch()]
 SAME = [no_room(uid=f"same-{n}", name=f"same-{n}", start=START + n) for n in range(2)]
 
 
-def get(viewing: Viewing, *paths: str) -> list[str]:
-    async def main() -> list[str]:
-        pages = []
-        async with viewing(*(one.batch() for one in REFUSED), ALONE.batch()) as (_, browser):
-            for path in paths:
-                async with browser.get(path) as answer:
-                    pages.append(await answer.text())
-        return pages
-
-    return asyncio.run(main())
-
-
 def test_pods_that_wait_for_the_same_reason_are_one_line_that_leads_to_them(viewing: Viewing) -> None:
-    (page,) = get(viewing, "/")
+    (page,) = pages(viewing, BATCHES, "/")
     found = re.search(r'<a class="row" href="(/\?q=[^"]+)"><b>4 Pods</b></a>: <bdi>DefaultBinder: ', page)
     assert found is not None
     assert "<b>1 Pod</b></a>: " not in page
@@ -42,17 +26,17 @@ def test_pods_that_wait_for_the_same_reason_are_one_line_that_leads_to_them(view
     assert '<span class="dim">for <time' in page
     other = re.search(r'and 1 Pod for 1 other reason: <a href="(/\?q=[^"]+)">', page)
     assert other is not None
-    (lonely,) = get(viewing, unescape(other[1]))
+    (lonely,) = pages(viewing, BATCHES, unescape(other[1]))
     assert f"/pods/{ALONE.uid}" in lonely
     assert "/pods/frozen-0" not in lonely
-    (alone,) = get(viewing, unescape(found[1]))
+    (alone,) = pages(viewing, BATCHES, unescape(found[1]))
     assert all(f"/pods/frozen-{n}" in alone for n in range(4))
     assert ALONE.uid not in alone
     assert 'id="alike"' not in alone
 
 
 def test_the_reason_stands_beside_the_name_of_the_plugin(viewing: Viewing) -> None:
-    (page,) = get(viewing, "/")
+    (page,) = pages(viewing, BATCHES, "/")
     assert "31 NodeAffinity, 2 NodeResourcesFit, 1 more</bdi>" in page
     assert '<span class="reason"><bdi>no match</bdi></span>' in page
 

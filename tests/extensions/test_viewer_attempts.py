@@ -3,32 +3,19 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.otlp import Batch
 from podtrail.recording import Record, read_recording
 from podtrail.testing.attempts import START, MadeAttempt, No, no_room
+from tests.extensions.asking import Viewing, get
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 STORY = Path(__file__).parents[2] / "examples" / "story" / "story.otlp.zst"
 CRASH = "487d8cd3-20e1-48a3-b084-c998c524f150"
 UID = MadeAttempt().uid
 SECOND = 10**9
-
-
-def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
-    async def main() -> str:
-        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
-            assert answer.status == status, await answer.text()
-            return await answer.text()
-
-    return asyncio.run(main())
 
 
 def text(page: str) -> str:

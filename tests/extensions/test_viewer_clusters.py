@@ -1,20 +1,14 @@
 """The page of a gateway of several clusters: each Pod says of which it is; of one alone there is no word."""
 
-import asyncio
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.otlp import Batch
 from podtrail.testing.attempts import MS, START, MadeAttempt, no_room
-from tests.extensions.browser import PROGRAM, browsing
+from tests.extensions.asking import Viewing, pages
+from tests.extensions.browser import Browse
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 EAST = "production-east"
 ARN = "arn:aws:eks:eu-west-1:123456789012:cluster/production-west"
 SHORT = "arn:aws:eks:eu-west…ster/production-west"
@@ -30,19 +24,6 @@ def batches(*clusters: str) -> list[Batch]:
         found.append(no_room(uid=f"{at}-waits", cluster=cluster, start=start).batch())
         found += [runs.batch(), api.batch("not_sampled", "", "no yes")]
     return found
-
-
-def pages(viewing: Viewing, given: list[Batch], *paths: str) -> list[str]:
-    async def main() -> list[str]:
-        found = []
-        async with viewing(*given) as (_, browser):
-            for path in paths:
-                async with browser.get(path) as answer:
-                    assert answer.status == 200, path
-                    found.append(await answer.text())
-        return found
-
-    return asyncio.run(main())
 
 
 ALL = ("/?state=all", "/pods/0-waits", "/policies", "/traces/{trace}", "/decisions/{trace}", "/?state=all&q=api")
@@ -93,22 +74,19 @@ def test_pods_are_searched_for_filtered_and_sorted_by_their_cluster(viewing: Vie
     assert "No Pod matches" in other
 
 
-def test_the_api_tells_clusters_and_asks_back(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(*batches(EAST, ARN)) as (_, browser):
-            async with browser.get("/api/v1/pods?state=all") as answer:
-                told = await answer.json()
-            assert told["clusters"] == [ARN, EAST]
-            assert {pod["cluster"] for pod in told["pods"]} == {ARN, EAST}
-            async with browser.get("/api/v1/why?pod=default/web-0") as answer:
-                assert answer.status == 404
-                assert [choice["key"] for choice in (await answer.json())["choices"]] == ["1-waits", "0-waits"]
-            async with browser.get("/api/v1/why", params={"pod": "default/web-0", "cluster": ARN}) as answer:
-                assert (await answer.json())["pod"]["uid"] == "1-waits"
-            async with browser.get("/", params={"cluster": "x" * 257}) as answer:
-                assert answer.status == 400
-
-    asyncio.run(main())
+async def test_the_api_tells_clusters_and_asks_back(viewing: Viewing) -> None:
+    async with viewing(*batches(EAST, ARN)) as (_, browser):
+        async with browser.get("/api/v1/pods?state=all") as answer:
+            told = await answer.json()
+        assert told["clusters"] == [ARN, EAST]
+        assert {pod["cluster"] for pod in told["pods"]} == {ARN, EAST}
+        async with browser.get("/api/v1/why?pod=default/web-0") as answer:
+            assert answer.status == 404
+            assert [choice["key"] for choice in (await answer.json())["choices"]] == ["1-waits", "0-waits"]
+        async with browser.get("/api/v1/why", params={"pod": "default/web-0", "cluster": ARN}) as answer:
+            assert (await answer.json())["pod"]["uid"] == "1-waits"
+        async with browser.get("/", params={"cluster": "x" * 257}) as answer:
+            assert answer.status == 400
 
 
 def test_a_pod_without_a_uid_has_an_address_with_its_cluster(viewing: Viewing) -> None:
@@ -121,19 +99,7 @@ def test_a_pod_without_a_uid_has_an_address_with_its_cluster(viewing: Viewing) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(PROGRAM is None, reason="needs chromium")
-def test_long_names_of_clusters_scroll_nothing_sideways(viewing: Viewing, tmp_path: Path) -> None:
-    async def main() -> list[tuple[str, int, str]]:
-        found: list[tuple[str, int, str]] = []
-        async with viewing(*batches(EAST, ARN, "x" * 200)) as (viewer, _), browsing(tmp_path) as browser:
-            for width in (380, 768, 1280):
-                await browser.look(width=width)
-                for path in (*addresses(), "/pods/2-waits"):
-                    await browser.open(viewer.page.rstrip("/") + path)
-                    assert await browser.says("document.querySelector('header.top') !== null"), path
-                    found += [(path, width, what) for what in await browser.sideways()]
-                    if path in ("/?state=all", "/pods/0-waits"):
-                        await browser.picture(tmp_path / f"{path.strip('/?').replace('/', '-')}-{width}.png")
-        return found
-
-    assert asyncio.run(main()) == []
+async def test_long_names_of_clusters_scroll_nothing_sideways(viewing: Viewing, browse: Browse) -> None:
+    async with viewing(*batches(EAST, ARN, "x" * 200)) as (viewer, _), browse() as browser:
+        pages = [viewer.page.rstrip("/") + path for path in (*addresses(), "/pods/2-waits")]
+        assert [what for page in pages for what in await browser.sideways_at(page, 380, 768, 1280)] == []

@@ -1,17 +1,13 @@
 """The page about policies, the one about a decision, and the API behind both and behind `podtrail why`."""
 
-import asyncio
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 from podtrail_extensions.viewer import decision_views
-from podtrail_extensions.viewer.extension import Viewer
 from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 
 from podtrail.component import Metrics
@@ -19,8 +15,8 @@ from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
 from podtrail.story import PolicyCost
 from podtrail.story.decisions import DecisionEntry, select
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.extensions.asking import Viewing, get
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 SECOND = 1_000_000_000
 FIRST, SECOND_TRY = no_room(), MadeAttempt(number=2, start=START + SECOND, uid="other", name="api-1")
 
@@ -44,15 +40,6 @@ def decided(attempt: MadeAttempt, decision: Decision, policy: str = "") -> Batch
 
 def both() -> list[Batch]:
     return [decided(FIRST, "sampled", "failed"), decided(SECOND_TRY, "not_sampled")]
-
-
-def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
-    async def main() -> str:
-        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
-            assert answer.status == status
-            return await answer.text()
-
-    return asyncio.run(main())
 
 
 def test_the_page_shows_what_each_policy_did_and_the_decisions_below(viewing: Viewing) -> None:
@@ -84,26 +71,23 @@ def test_a_decision_says_each_vote_with_its_reason_and_links_to_pod_and_trace(vi
     assert f"podtrail why trace {FIRST.trace_id.hex()}" in page
 
 
-def test_the_digits_that_pages_show_lead_to_a_trace_kept_or_not(viewing: Viewing) -> None:
+async def test_the_digits_that_pages_show_lead_to_a_trace_kept_or_not(viewing: Viewing) -> None:
     kept, dropped = (one.trace_id.hex() for one in (FIRST, SECOND_TRY))
 
-    async def main() -> None:
-        async with viewing(*both()) as (_, browser):
-            for digits, place in ((dropped[:8], f"/decisions/{dropped}"), (kept[:9], f"/traces/{kept}")):
-                async with browser.get(f"/?q={digits}", allow_redirects=False) as answer:
-                    assert (answer.status, answer.headers["Location"]) == (303, place)
-                async with browser.get(f"/api/v1/why?trace={digits.upper()}") as answer:
-                    assert place.rpartition("/")[2] in await answer.text()
-            for digits in (dropped, dropped[:8]):
-                async with browser.get(f"/traces?q={digits}") as answer:
-                    page = await answer.text()
-                assert f'href="/decisions/{dropped}"' in page
-                assert "not kept" in page
-                assert "No trace matches" not in page
-            async with browser.get("/api/v1/why?trace=00000000") as answer:
-                assert "nothing is known of a trace that begins with 00000000" in await answer.text()
-
-    asyncio.run(main())
+    async with viewing(*both()) as (_, browser):
+        for digits, place in ((dropped[:8], f"/decisions/{dropped}"), (kept[:9], f"/traces/{kept}")):
+            async with browser.get(f"/?q={digits}", allow_redirects=False) as answer:
+                assert (answer.status, answer.headers["Location"]) == (303, place)
+            async with browser.get(f"/api/v1/why?trace={digits.upper()}") as answer:
+                assert place.rpartition("/")[2] in await answer.text()
+        for digits in (dropped, dropped[:8]):
+            async with browser.get(f"/traces?q={digits}") as answer:
+                page = await answer.text()
+            assert f'href="/decisions/{dropped}"' in page
+            assert "not kept" in page
+            assert "No trace matches" not in page
+        async with browser.get("/api/v1/why?trace=00000000") as answer:
+            assert "nothing is known of a trace that begins with 00000000" in await answer.text()
 
 
 def test_a_pod_leads_to_the_decisions_about_its_attempts_kept_or_not(viewing: Viewing) -> None:
@@ -138,33 +122,32 @@ def test_a_trace_that_was_kept_leads_to_one_that_links_to_it_and_was_not(viewing
     assert f'href="/decisions/{other.trace_id.hex()}"' in page
 
 
-def test_the_first_digits_of_an_id_in_an_address_lead_to_the_trace_or_the_list_of_several(viewing: Viewing) -> None:
+async def test_the_first_digits_of_an_id_in_an_address_lead_to_the_trace_or_the_list_of_several(
+    viewing: Viewing,
+) -> None:
     kept, dropped = (one.trace_id.hex() for one in (FIRST, SECOND_TRY))
     alike = [MadeAttempt(uid=f"u{n}", name=f"w{n}").batch() for n in range(2)]
     ids = [bytes.fromhex("abcdef12") + bytes([n]) * 12 for n in range(2)]
     for batch, trace_id in zip(alike, ids, strict=True):
         batch.verdicts[0].trace_id = trace_id
 
-    async def main() -> None:
-        async with viewing(*both(), *alike) as (_, browser):
-            for path, place in (
-                (f"/decisions/{dropped[:8]}", f"/decisions/{dropped}"),
-                (f"/decisions/{kept[:31].upper()}", f"/decisions/{kept}"),
-                (f"/traces/{dropped[:8]}", f"/decisions/{dropped}"),
-                (f"/traces/{kept[:9]}", f"/traces/{kept}"),
-                ("/decisions/abcdef12", "/traces?q=abcdef12"),
-                ("/traces/ABCDEF12", "/traces?q=abcdef12"),
-            ):
-                async with browser.get(path, allow_redirects=False) as answer:
-                    assert (answer.status, answer.headers["Location"]) == (303, place)
-            for path in ("/decisions/00000000", "/traces/00000000"):
-                async with browser.get(path) as answer:
-                    assert answer.status == 404
-                    assert "No trace that is held begins with 00000000." in await answer.text()
-            async with browser.get(f"/decisions/{dropped[:7]}") as answer:
-                assert answer.status == 400
-
-    asyncio.run(main())
+    async with viewing(*both(), *alike) as (_, browser):
+        for path, place in (
+            (f"/decisions/{dropped[:8]}", f"/decisions/{dropped}"),
+            (f"/decisions/{kept[:31].upper()}", f"/decisions/{kept}"),
+            (f"/traces/{dropped[:8]}", f"/decisions/{dropped}"),
+            (f"/traces/{kept[:9]}", f"/traces/{kept}"),
+            ("/decisions/abcdef12", "/traces?q=abcdef12"),
+            ("/traces/ABCDEF12", "/traces?q=abcdef12"),
+        ):
+            async with browser.get(path, allow_redirects=False) as answer:
+                assert (answer.status, answer.headers["Location"]) == (303, place)
+        for path in ("/decisions/00000000", "/traces/00000000"):
+            async with browser.get(path) as answer:
+                assert answer.status == 404
+                assert "No trace that is held begins with 00000000." in await answer.text()
+        async with browser.get(f"/decisions/{dropped[:7]}") as answer:
+            assert answer.status == 400
 
 
 @pytest.mark.parametrize(
@@ -193,23 +176,20 @@ def test_what_is_not_there_is_said_in_words(
     assert words in get(viewing, path, *batches, status=status)
 
 
-def test_the_lists_of_the_api_have_pages_and_filters(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(*both()) as (_, browser):
+async def test_the_lists_of_the_api_have_pages_and_filters(viewing: Viewing) -> None:
+    async with viewing(*both()) as (_, browser):
 
-            async def ask(query: str) -> tuple[list[str], int | None]:
-                async with browser.get("/api/v1/decisions" + query) as answer:
-                    told = await answer.json()
-                return [one["name"] for one in told["decisions"]], told["more"]
+        async def ask(query: str) -> tuple[list[str], int | None]:
+            async with browser.get("/api/v1/decisions" + query) as answer:
+                told = await answer.json()
+            return [one["name"] for one in told["decisions"]], told["more"]
 
-            assert await ask("?limit=1") == (["api-1"], 2)
-            assert await ask("?limit=1&before=2") == (["web-0"], None)
-            assert await ask("?policy=failed") == (["web-0"], None)
-            assert await ask("?decision=not_sampled") == (["api-1"], None)
-            assert await ask("?q=web") == (["web-0"], None)
-            assert await ask(f"?q={SECOND_TRY.trace_id.hex()}") == (["api-1"], None)
-
-    asyncio.run(main())
+        assert await ask("?limit=1") == (["api-1"], 2)
+        assert await ask("?limit=1&before=2") == (["web-0"], None)
+        assert await ask("?policy=failed") == (["web-0"], None)
+        assert await ask("?decision=not_sampled") == (["api-1"], None)
+        assert await ask("?q=web") == (["web-0"], None)
+        assert await ask(f"?q={SECOND_TRY.trace_id.hex()}") == (["api-1"], None)
 
 
 def test_the_api_tells_votes_and_table_as_the_pages_do(viewing: Viewing) -> None:
@@ -226,34 +206,28 @@ def test_the_api_tells_votes_and_table_as_the_pages_do(viewing: Viewing) -> None
     ]
 
 
-def test_page_and_api_say_the_same_words_about_a_pod(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(*both()) as (_, browser):
-            async with browser.get("/api/v1/why", params={"pod": "default/web-0"}) as answer:
-                told = await answer.json()
-            async with browser.get(f"/pods/{FIRST.uid}") as answer:
-                page = re.sub("<[^>]*>", "", await answer.text()).replace("&#39;", "'")
-        assert told["pod"]["uid"] == FIRST.uid
-        assert int(told["heldSinceUnixNano"]) > START
-        for line in told["lines"]:
-            assert "".join(piece["text"] for piece in line) in page
-
-    asyncio.run(main())
+async def test_page_and_api_say_the_same_words_about_a_pod(viewing: Viewing) -> None:
+    async with viewing(*both()) as (_, browser):
+        async with browser.get("/api/v1/why", params={"pod": "default/web-0"}) as answer:
+            told = await answer.json()
+        async with browser.get(f"/pods/{FIRST.uid}") as answer:
+            page = re.sub("<[^>]*>", "", await answer.text()).replace("&#39;", "'")
+    assert told["pod"]["uid"] == FIRST.uid
+    assert int(told["heldSinceUnixNano"]) > START
+    for line in told["lines"]:
+        assert "".join(piece["text"] for piece in line) in page
 
 
-def test_decisions_are_held_within_their_own_bound(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(max_decisions_mib=1) as (viewer, browser):
-            for n in range(2_000):
-                viewer.observe("traces", decided(MadeAttempt(uid=f"uid-{n}", name=f"web-{n}"), "not_sampled"))
-            assert viewer.library.decisions.size <= 1 << 20
-            assert 100 < len(viewer.library.decisions) < 2_000
-            async with browser.get("/policies") as answer:
-                page = await answer.text()
-        assert "older ones are no longer held" in page
-        assert page.count('<tr>\n<td><a class="row"') == 100
-
-    asyncio.run(main())
+async def test_decisions_are_held_within_their_own_bound(viewing: Viewing) -> None:
+    async with viewing(max_decisions_mib=1) as (viewer, browser):
+        for n in range(2_000):
+            viewer.observe("traces", decided(MadeAttempt(uid=f"uid-{n}", name=f"web-{n}"), "not_sampled"))
+        assert viewer.library.decisions.size <= 1 << 20
+        assert 100 < len(viewer.library.decisions) < 2_000
+        async with browser.get("/policies") as answer:
+            page = await answer.text()
+    assert "older ones are no longer held" in page
+    assert page.count('<tr>\n<td><a class="row"') == 100
 
 
 def test_costs_errors_and_the_undecided_come_from_the_samplers_metrics() -> None:
@@ -270,27 +244,24 @@ def test_costs_errors_and_the_undecided_come_from_the_samplers_metrics() -> None
     assert SamplerMetrics(metrics).costs() == {"a,sampled=b": PolicyCost(2.5, 2)}
 
 
-def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_warning(viewing: Viewing) -> None:
-    async def main() -> str:
-        async with viewing() as (viewer, browser):
-            for n in range(100):
-                batch = decided(MadeAttempt(number=n + 1), "sampled", "failed")
-                slow: Decision = "sampled" if n else "not_sampled"
-                batch.verdicts[0].votes = {"failed": "sampled", "slow": slow, "idle": "not_sampled"}
-                viewer.observe("traces", batch)
-            evicted = MadeAttempt(uid="e").verdict("not_sampled", "", "evicted before its decision: num_traces")
-            viewer.observe("traces", Batch((), START, [evicted]))
-            async with browser.get("/policies") as answer:
-                return await answer.text()
-
-    page = asyncio.run(main())
+async def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_warning(viewing: Viewing) -> None:
+    async with viewing() as (viewer, browser):
+        for n in range(100):
+            batch = decided(MadeAttempt(number=n + 1), "sampled", "failed")
+            slow: Decision = "sampled" if n else "not_sampled"
+            batch.verdicts[0].votes = {"failed": "sampled", "slow": slow, "idle": "not_sampled"}
+            viewer.observe("traces", batch)
+        evicted = MadeAttempt(uid="e").verdict("not_sampled", "", "evicted before its decision: num_traces")
+        viewer.observe("traces", Batch((), START, [evicted]))
+        async with browser.get("/policies") as answer:
+            page = await answer.text()
     assert "&#39;idle&#39; said yes to none of 100 traces" in page
     assert "&#39;slow&#39; said yes only where &#39;failed&#39; did: without it nothing is lost" in page
     assert "1 trace evicted before the decision" in page
 
 
 @pytest.mark.parametrize("path", ["/policies?q=web-0", "/api/v1/decisions?policy=failed"])
-def test_many_decisions_are_looked_through_in_a_thread(
+async def test_many_decisions_are_looked_through_in_a_thread(
     viewing: Viewing, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     lookers: list[int] = []
@@ -302,12 +273,9 @@ def test_many_decisions_are_looked_through_in_a_thread(
     monkeypatch.setattr(decision_views, "select", note)
     monkeypatch.setattr(decision_views, "_MANY", 2)
 
-    async def main() -> None:
-        batches = [no_room(uid=f"u{number}").batch("sampled", "failed") for number in range(3)]
-        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
-            assert answer.status == 200
-            assert "web-0" in await answer.text()
-        assert len(lookers) == 1
-        assert threading.get_ident() not in lookers
-
-    asyncio.run(main())
+    batches = [no_room(uid=f"u{number}").batch("sampled", "failed") for number in range(3)]
+    async with viewing(*batches) as (_, browser), browser.get(path) as answer:
+        assert answer.status == 200
+        assert "web-0" in await answer.text()
+    assert len(lookers) == 1
+    assert threading.get_ident() not in lookers

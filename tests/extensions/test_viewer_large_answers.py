@@ -1,15 +1,12 @@
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 
 import pytest
-from aiohttp import ClientSession
 from podtrail_extensions.viewer import large_answers
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.testing.attempts import MadeAttempt
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 PATIENCE = 60
 SIZE = 8 << 20
 
@@ -80,17 +77,14 @@ async def what_came(stream: asyncio.StreamReader) -> int:
     return came
 
 
-def test_a_large_answer_has_the_headers_of_all(viewing: Viewing) -> None:
+async def test_a_large_answer_has_the_headers_of_all(viewing: Viewing) -> None:
     made = MadeAttempt(attributes={"long": "x" * SIZE})
 
-    async def main() -> None:
-        async with viewing(max_mib=512) as (viewer, browser):
-            viewer.library.keep(made.groups(), 1)
-            for ask in (browser.get, browser.head):
-                async with ask(f"/traces/{made.trace_id.hex()}/otlp.json") as answer:
-                    assert answer.status == 200
-                    assert answer.headers["Server"] == "podtrail"
-                    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-                    assert int(answer.headers["Content-Length"]) > SIZE
-
-    asyncio.run(main())
+    async with viewing(max_mib=512) as (viewer, browser):
+        viewer.library.keep(made.groups(), 1)
+        for ask in (browser.get, browser.head):
+            async with ask(f"/traces/{made.trace_id.hex()}/otlp.json") as answer:
+                assert answer.status == 200
+                assert answer.headers["Server"] == "podtrail"
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                assert int(answer.headers["Content-Length"]) > SIZE

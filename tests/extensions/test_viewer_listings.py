@@ -1,16 +1,12 @@
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.testing.attempts import START, MadeAttempt, No, no_room
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 S = 10**9
 HOSTILE = '<b>"/..%2f'
 BATCHES = (

@@ -1,24 +1,20 @@
 """Pages of a Pod that a node ran, of its attempt and of its life as one trace, from what a pipeline kept of them."""
 
-import asyncio
 import json
 import re
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 from click.testing import CliRunner
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.cli import main
 from podtrail.otlp import Batch
 from podtrail.recording import Record, read_recording
+from tests.extensions.asking import Viewing, pages
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail"
 CRASH = "487d8cd3-20e1-48a3-b084-c998c524f150"
 LIFE = CRASH.replace("-", "")
@@ -62,19 +58,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 @pytest.fixture
 def lives(kept: Kept) -> list[Batch]:
     return kept("lifecycle")
-
-
-def pages(viewing: Viewing, some: list[Batch], *paths: str) -> list[str]:
-    async def read() -> list[str]:
-        async with viewing(*some) as (_, browser):
-            found = []
-            for path in paths:
-                async with browser.get(path) as answer:
-                    assert answer.status == 200
-                    found.append(await answer.text())
-            return found
-
-    return asyncio.run(read())
 
 
 def shown(page: str, part: str) -> list[str]:

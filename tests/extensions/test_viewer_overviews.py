@@ -1,18 +1,12 @@
 """What `podtrail why pending`, `node`, `plugin` and `change` ask of a running page."""
 
-import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.testing.attempts import MadeAttempt, no_room
-
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
+from tests.extensions.asking import Viewing
 
 
 @pytest.mark.parametrize(
@@ -30,17 +24,13 @@ Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]
         (f"plugin={'x' * 513}", 400, "at most 512"),
     ],
 )
-def test_the_api_answers(viewing: Viewing, query: str, status: int, within: str) -> None:
-    async def main() -> dict[str, Any]:
-        pods = [no_room(), no_room(uid="two", name="web-1"), MadeAttempt(uid="three", name="web-2")]
-        async with (
-            viewing(*(pod.batch() for pod in pods)) as (_, browser),
-            browser.get(f"/api/v1/why?{query}") as answer,
-        ):
-            assert answer.status == status
-            told: dict[str, Any] = json.loads(await answer.text())
-            return told
-
-    told = asyncio.run(main())
+async def test_the_api_answers(viewing: Viewing, query: str, status: int, within: str) -> None:
+    pods = [no_room(), no_room(uid="two", name="web-1"), MadeAttempt(uid="three", name="web-2")]
+    async with (
+        viewing(*(pod.batch() for pod in pods)) as (_, browser),
+        browser.get(f"/api/v1/why?{query}") as answer,
+    ):
+        assert answer.status == status
+        told: dict[str, Any] = json.loads(await answer.text())
     words = told["error"] if status != 200 else "".join(piece["text"] for piece in told["lines"][0])
     assert within in words

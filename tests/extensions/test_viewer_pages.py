@@ -1,22 +1,17 @@
-import asyncio
 import json
 import re
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
 from podtrail_extensions.viewer import FACTORY
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.component import Context, StartError
 from podtrail.otlp import Batch, Link, Value
 from podtrail.recording import Record, read_recording
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.extensions.asking import Viewing, get
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 PREVIOUS = {"podtrail.link.type": "previous-attempt"}
 UID = MadeAttempt().uid
 
@@ -30,15 +25,6 @@ def chain(kept: int = 3) -> list[Batch]:
         attempt = no_room(number=n, start=START + n * 10**9, links=links)
         batches.append(attempt.batch() if n <= kept else attempt.batch("not_sampled", "", "no policy said yes"))
     return batches
-
-
-def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
-    async def main() -> str:
-        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
-            assert answer.status == status
-            return await answer.text()
-
-    return asyncio.run(main())
 
 
 def test_the_list_shows_who_waits_and_why(viewing: Viewing) -> None:
@@ -198,38 +184,32 @@ def test_a_trace_links_both_ways_and_says_why_a_link_leads_nowhere(viewing: View
     assert f'href="/decisions/{last.trace_id.hex()}"' in dropped
 
 
-def test_a_span_asked_for_is_told_in_full(viewing: Viewing) -> None:
-    async def main() -> str:
-        async with viewing(*chain()) as (_viewer, browser):
-            trace_id = no_room().trace_id
-            async with browser.get(f"/api/v1/traces/{trace_id.hex()}") as answer:
-                rows = (await answer.json())["trace"]["rows"]
-            fit = next(row["spanId"] for row in rows if row["name"] == "plugin: NodeResourcesFit")
-            async with browser.get(f"/traces/{trace_id.hex()}?span={fit}") as answer:
-                return await answer.text()
-
-    page = asyncio.run(main())
+async def test_a_span_asked_for_is_told_in_full(viewing: Viewing) -> None:
+    async with viewing(*chain()) as (_viewer, browser):
+        trace_id = no_room().trace_id
+        async with browser.get(f"/api/v1/traces/{trace_id.hex()}") as answer:
+            rows = (await answer.json())["trace"]["rows"]
+        fit = next(row["spanId"] for row in rows if row["name"] == "plugin: NodeResourcesFit")
+        async with browser.get(f"/traces/{trace_id.hex()}?span={fit}") as answer:
+            page = await answer.text()
     assert "Insufficient cpu" in page
     assert "plugin rejected" in page
 
 
-def test_the_api_tells_what_the_pages_tell(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(*chain()) as (_, browser):
-            async with browser.get("/api/v1/pods") as answer:
-                (row,) = (await answer.json())["pods"]
-            async with browser.get(f"/api/v1/pods/{UID}") as answer:
-                told = await answer.json()
-            async with browser.get(f"/pods/{UID}") as answer:
-                page = await answer.text()
-        assert (row["key"], row["state"], row["tries"]) == (UID, "unschedulable", 4)
-        assert told["sentence"].replace("'", "&#39;") in page
-        assert all(attempt["fate"] in page for attempt in told["attempts"])
-        for no in told["pod"]["attempts"][2]["why"]["rejections"]:
-            assert no["plugin"] in page
-            assert all(name in page for name in no["names"])
-
-    asyncio.run(main())
+async def test_the_api_tells_what_the_pages_tell(viewing: Viewing) -> None:
+    async with viewing(*chain()) as (_, browser):
+        async with browser.get("/api/v1/pods") as answer:
+            (row,) = (await answer.json())["pods"]
+        async with browser.get(f"/api/v1/pods/{UID}") as answer:
+            told = await answer.json()
+        async with browser.get(f"/pods/{UID}") as answer:
+            page = await answer.text()
+    assert (row["key"], row["state"], row["tries"]) == (UID, "unschedulable", 4)
+    assert told["sentence"].replace("'", "&#39;") in page
+    assert all(attempt["fate"] in page for attempt in told["attempts"])
+    for no in told["pod"]["attempts"][2]["why"]["rejections"]:
+        assert no["plugin"] in page
+        assert all(name in page for name in no["names"])
 
 
 @pytest.mark.parametrize(
@@ -280,19 +260,16 @@ def test_the_id_of_a_trace_that_was_not_kept_leads_to_its_decision(viewing: View
     assert "<title>Decision" in page
 
 
-def test_a_thousand_pods_are_a_short_page_with_a_way_on(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing() as (viewer, browser):
-            for n in range(1_200):
-                viewer.observe("traces", no_room(uid=f"uid-{n:05}", name=f"web-{n}").batch("dropped", "d"))
-            async with browser.get("/") as answer:
-                page = await answer.text()
-            assert "1 to 100 of 1,200" in page
-            assert len(page) < 80_000
-            async with browser.get("/?after=1190") as answer:
-                assert "1,191 to 1,200 of 1,200" in await answer.text()
-
-    asyncio.run(main())
+async def test_a_thousand_pods_are_a_short_page_with_a_way_on(viewing: Viewing) -> None:
+    async with viewing() as (viewer, browser):
+        for n in range(1_200):
+            viewer.observe("traces", no_room(uid=f"uid-{n:05}", name=f"web-{n}").batch("dropped", "d"))
+        async with browser.get("/") as answer:
+            page = await answer.text()
+        assert "1 to 100 of 1,200" in page
+        assert len(page) < 80_000
+        async with browser.get("/?after=1190") as answer:
+            assert "1,191 to 1,200 of 1,200" in await answer.text()
 
 
 def test_a_huge_trace_is_a_bounded_page(viewing: Viewing) -> None:
@@ -309,19 +286,16 @@ def test_a_huge_trace_is_a_bounded_page(viewing: Viewing) -> None:
     assert len(page) < 600_000
 
 
-def test_what_is_held_stays_within_its_bound_and_the_oldest_goes_first(viewing: Viewing) -> None:
-    async def main() -> None:
-        attempts = [no_room(uid=f"uid-{n}", name=f"web-{n}") for n in range(300)]
-        async with viewing(*(attempt.batch() for attempt in attempts), max_mib=1) as (viewer, browser):
-            assert viewer.store.size + viewer.stories.size <= 1 << 20
-            assert 100 < len(viewer.store) < 300
-            oldest, latest = (attempts[at].trace_id.hex() for at in (0, -1))
-            async with browser.get(f"/traces/{oldest}") as answer:
-                assert "older than what is held" in await answer.text()
-            async with browser.get(f"/traces/{latest}") as answer:
-                assert answer.status == 200
-
-    asyncio.run(main())
+async def test_what_is_held_stays_within_its_bound_and_the_oldest_goes_first(viewing: Viewing) -> None:
+    attempts = [no_room(uid=f"uid-{n}", name=f"web-{n}") for n in range(300)]
+    async with viewing(*(attempt.batch() for attempt in attempts), max_mib=1) as (viewer, browser):
+        assert viewer.store.size + viewer.stories.size <= 1 << 20
+        assert 100 < len(viewer.store) < 300
+        oldest, latest = (attempts[at].trace_id.hex() for at in (0, -1))
+        async with browser.get(f"/traces/{oldest}") as answer:
+            assert "older than what is held" in await answer.text()
+        async with browser.get(f"/traces/{latest}") as answer:
+            assert answer.status == 200
 
 
 def test_a_source_with_another_clock_is_told_by_its_own_time(viewing: Viewing) -> None:
@@ -333,32 +307,24 @@ def test_a_source_with_our_clock_is_told_by_ours(viewing: Viewing) -> None:
     assert 'data-label="Waiting">1m</td>' in page
 
 
-def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing() as (viewer, _):
-            endpoint = viewer.page.removeprefix("http://").removesuffix("/")
-            second = FACTORY.create(
-                FACTORY.Config(endpoint=endpoint, otlp_endpoint="localhost:0"), Context(id="viewer")
-            )
-            with pytest.raises(StartError, match=f"^can't listen on {endpoint}"):
-                async with second:
-                    pass
-
-    asyncio.run(main())
+async def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:
+    async with viewing() as (viewer, _):
+        endpoint = viewer.page.removeprefix("http://").removesuffix("/")
+        second = FACTORY.create(FACTORY.Config(endpoint=endpoint, otlp_endpoint="localhost:0"), Context(id="viewer"))
+        with pytest.raises(StartError, match=f"^can't listen on {endpoint}"):
+            async with second:
+                pass
 
 
-def test_spans_are_taken_from_the_pipelines_where_that_is_asked_for(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(from_pipelines=True) as (viewer, browser):
-            assert viewer.otlp_endpoint == ""
-            async with browser.get("/") as empty:
-                assert "What the pipelines keep is shown here." in await empty.text()
-            made = no_room()
-            viewer.observe("traces", made.batch())
-            async with browser.get(f"/traces/{made.trace_id.hex()}") as trace:
-                page = await trace.text()
-            assert trace.status == 200
-            assert "Spans come from its own pipelines" in page
-            assert viewer.store.spans == made.batch().span_count
-
-    asyncio.run(main())
+async def test_spans_are_taken_from_the_pipelines_where_that_is_asked_for(viewing: Viewing) -> None:
+    async with viewing(from_pipelines=True) as (viewer, browser):
+        assert viewer.otlp_endpoint == ""
+        async with browser.get("/") as empty:
+            assert "What the pipelines keep is shown here." in await empty.text()
+        made = no_room()
+        viewer.observe("traces", made.batch())
+        async with browser.get(f"/traces/{made.trace_id.hex()}") as trace:
+            page = await trace.text()
+        assert trace.status == 200
+        assert "Spans come from its own pipelines" in page
+        assert viewer.store.spans == made.batch().span_count

@@ -1,12 +1,9 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
-from aiohttp import ClientResponse, ClientSession
-from podtrail_extensions.viewer.extension import Viewer
+from aiohttp import ClientResponse
 from podtrail_extensions.viewer.render import pod_path
 from podtrail_extensions.viewer.reports import safe_name
 from yarl import URL
@@ -14,8 +11,8 @@ from yarl import URL
 from podtrail.otlp import Batch, Link
 from podtrail.otlp.json import read_json_request
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 UID = MadeAttempt().uid
 SECOND = 10**9
 HOSTILE = "`a`|<b onload=x>\x1b\u202e]8;; @all #1 [x](http://x)\n# no"
@@ -139,26 +136,23 @@ def test_a_pod_leaves_for_perfetto_with_all_its_attempts_and_their_links(viewing
     assert arrows == ["s", "f"]
 
 
-def test_hostile_names_have_no_power_in_any_report(viewing: Viewing) -> None:
+async def test_hostile_names_have_no_power_in_any_report(viewing: Viewing) -> None:
     attempt = MadeAttempt(
         uid=HOSTILE, namespace=HOSTILE, name=HOSTILE, result=HOSTILE, message=HOSTILE, bind_error=HOSTILE
     )
 
-    async def main() -> None:
-        async with viewing(attempt.batch("sampled", HOSTILE, HOSTILE)) as (viewer, browser):
-            (key,) = [pod.key for pod in viewer.stories.pods()]
-            query = f"?from={START}&to={START + SECOND}"
-            for path in (f"{pod_path(key)}/report.", "/incident."):
-                for kind in ("md", "html"):
-                    async with browser.get(URL(path + kind + query, encoded=True)) as answer:
-                        text = await answer.text()
-                        assert answer.status == 200, text
-                        assert "filename" not in answer.headers or "\x1b" not in answer.headers["Content-Disposition"]
-                    assert all(c.isprintable() or c == "\n" for c in text)
-                    assert "\\x1b\\u202e" in text
-                    assert kind == "md" or "<b onload" not in text
-
-    asyncio.run(main())
+    async with viewing(attempt.batch("sampled", HOSTILE, HOSTILE)) as (viewer, browser):
+        (key,) = [pod.key for pod in viewer.stories.pods()]
+        query = f"?from={START}&to={START + SECOND}"
+        for path in (f"{pod_path(key)}/report.", "/incident."):
+            for kind in ("md", "html"):
+                async with browser.get(URL(path + kind + query, encoded=True)) as answer:
+                    text = await answer.text()
+                    assert answer.status == 200, text
+                    assert "filename" not in answer.headers or "\x1b" not in answer.headers["Content-Disposition"]
+                assert all(c.isprintable() or c == "\n" for c in text)
+                assert "\\x1b\\u202e" in text
+                assert kind == "md" or "<b onload" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,9 @@
-import asyncio
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from aiohttp import ClientSession
 from podtrail_extensions.viewer import Config
-from podtrail_extensions.viewer.extension import Viewer
 from podtrail_extensions.viewer.guard import is_allowed_host
 from podtrail_extensions.viewer.render import pod_path
 from pydantic import ValidationError
@@ -16,8 +11,8 @@ from yarl import URL
 
 from podtrail.otlp import Batch, Event, Group, Link, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.attempts import START, MadeAttempt, No, no_room
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 HOSTILE = "\"'><xss onload=x>\x1b]8;;http://x\x07\u202e</td></script>{{7*7}}\x00\u200b"
 TEMPLATES = [one for one in (files("podtrail_extensions.viewer") / "templates").iterdir() if one.name.endswith(".html")]
 
@@ -74,68 +69,59 @@ def hostile_everywhere() -> tuple[list[Batch], bytes]:
     return batches, hostile.trace_id
 
 
-def test_hostile_text_in_every_field_is_shown_and_has_no_power(viewing: Viewing) -> None:
-    async def main() -> None:
-        batches, trace_id = hostile_everywhere()
-        async with viewing(*batches) as (viewer, browser):
-            keys = [pod.key for pod in viewer.stories.pods()]
-            viewer.stories.note_gated("g", HOSTILE, HOSTILE, [HOSTILE])
-            trace = f"/traces/{trace_id.hex()}"
-            pods = [str(pod_path(key)) for key in (*keys, "g")]
-            decision = f"/decisions/{trace_id.hex()}"
-            for path in ("/", "/?state=all", *pods, trace, trace + "?span=" + "ff" * 8, "/policies", decision):
-                async with browser.get(URL(path, encoded=True)) as answer:
-                    assert answer.status == 200, path
-                    page = await answer.text()
-                seen = Seen(page)
-                assert "xss" not in seen.tags
-                assert not [name for name in seen.attributes if name.startswith("on") or name == "style"]
-                assert "\\x1b" in page
-                assert all(c.isprintable() or c == "\n" for c in page)
-                assert "{{7*7}}" in page
-                assert all(re.match(r"[/#?]", address) for address in seen.addresses)
-
-    asyncio.run(main())
-
-
-def test_a_hostile_query_comes_back_as_text(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(no_room().batch()) as (_, browser):
-            query = {"q": HOSTILE, "state": HOSTILE}
-            async with browser.get("/", params=query) as answer:
-                seen = Seen(await answer.text())
+async def test_hostile_text_in_every_field_is_shown_and_has_no_power(viewing: Viewing) -> None:
+    batches, trace_id = hostile_everywhere()
+    async with viewing(*batches) as (viewer, browser):
+        keys = [pod.key for pod in viewer.stories.pods()]
+        viewer.stories.note_gated("g", HOSTILE, HOSTILE, [HOSTILE])
+        trace = f"/traces/{trace_id.hex()}"
+        pods = [str(pod_path(key)) for key in (*keys, "g")]
+        decision = f"/decisions/{trace_id.hex()}"
+        for path in ("/", "/?state=all", *pods, trace, trace + "?span=" + "ff" * 8, "/policies", decision):
+            async with browser.get(URL(path, encoded=True)) as answer:
+                assert answer.status == 200, path
+                page = await answer.text()
+            seen = Seen(page)
             assert "xss" not in seen.tags
-            assert "onload" not in seen.attributes
+            assert not [name for name in seen.attributes if name.startswith("on") or name == "style"]
+            assert "\\x1b" in page
+            assert all(c.isprintable() or c == "\n" for c in page)
+            assert "{{7*7}}" in page
+            assert all(re.match(r"[/#?]", address) for address in seen.addresses)
 
-    asyncio.run(main())
+
+async def test_a_hostile_query_comes_back_as_text(viewing: Viewing) -> None:
+    async with viewing(no_room().batch()) as (_, browser):
+        query = {"q": HOSTILE, "state": HOSTILE}
+        async with browser.get("/", params=query) as answer:
+            seen = Seen(await answer.text())
+        assert "xss" not in seen.tags
+        assert "onload" not in seen.attributes
 
 
-def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing() as (_, browser):
-            for path in (
-                "/",
-                "/nowhere",
-                "/policies",
-                "/api/v1/why",
-                "/api/v1/pods",
-                "/static/podtrail.js",
-                "/?sort=x",
-                "/api/v1/live",
-                "/api/v1/tap",
-                "/api/v1/record?seconds=1",
-            ):
-                async with browser.get(path) as answer:
-                    policy = answer.headers["Content-Security-Policy"]
-                    assert "default-src 'none'" in policy
-                    assert "unsafe" not in policy
-                    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-                    assert answer.headers["Cache-Control"] == "no-store"
-                    assert "Set-Cookie" not in answer.headers
-                    assert "Access-Control-Allow-Origin" not in answer.headers
-                    assert answer.headers["Server"] == "podtrail"
-
-    asyncio.run(main())
+async def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing: Viewing) -> None:
+    async with viewing() as (_, browser):
+        for path in (
+            "/",
+            "/nowhere",
+            "/policies",
+            "/api/v1/why",
+            "/api/v1/pods",
+            "/static/podtrail.js",
+            "/?sort=x",
+            "/api/v1/live",
+            "/api/v1/tap",
+            "/api/v1/record?seconds=1",
+        ):
+            async with browser.get(path) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert "default-src 'none'" in policy
+                assert "unsafe" not in policy
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                assert answer.headers["Cache-Control"] == "no-store"
+                assert "Set-Cookie" not in answer.headers
+                assert "Access-Control-Allow-Origin" not in answer.headers
+                assert answer.headers["Server"] == "podtrail"
 
 
 @pytest.mark.parametrize(
@@ -163,15 +149,12 @@ def test_only_hosts_that_are_this_one_beyond_doubt_are_served(host: str, allowed
     assert is_allowed_host(host, ["Podtrail.example"]) is allowed
 
 
-def test_an_address_that_is_none_is_refused_on_every_page(viewing: Viewing) -> None:
-    async def main() -> None:
-        async with viewing(no_room().batch()) as (viewer, browser):
-            (pod,) = viewer.stories.pods()
-            for path in ("/", "/incident", "/incident.md", f"{pod_path(pod.key)}/report.html"):
-                async with browser.get(path, headers={"Host": "localhost:65536"}) as answer:
-                    assert answer.status == 403, path
-
-    asyncio.run(main())
+async def test_an_address_that_is_none_is_refused_on_every_page(viewing: Viewing) -> None:
+    async with viewing(no_room().batch()) as (viewer, browser):
+        (pod,) = viewer.stories.pods()
+        for path in ("/", "/incident", "/incident.md", f"{pod_path(pod.key)}/report.html"):
+            async with browser.get(path, headers={"Host": "localhost:65536"}) as answer:
+                assert answer.status == 403, path
 
 
 @pytest.mark.parametrize(
@@ -189,12 +172,9 @@ def test_an_address_that_is_none_is_refused_on_every_page(viewing: Viewing) -> N
         ("OPTIONS", {}, 405),
     ],
 )
-def test_others_are_refused(viewing: Viewing, method: str, headers: dict[str, str], status: int) -> None:
-    async def main() -> None:
-        async with viewing() as (_, browser), browser.request(method, "/", headers=headers) as answer:
-            assert answer.status == status
-
-    asyncio.run(main())
+async def test_others_are_refused(viewing: Viewing, method: str, headers: dict[str, str], status: int) -> None:
+    async with viewing() as (_, browser), browser.request(method, "/", headers=headers) as answer:
+        assert answer.status == status
 
 
 def test_a_page_that_others_can_reach_must_know_its_names() -> None:

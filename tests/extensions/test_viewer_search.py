@@ -1,19 +1,14 @@
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.otlp import Batch
 from podtrail.testing.attempts import START, MadeAttempt, no_room
-from tests.extensions.browser import PROGRAM, browsing
+from tests.extensions.asking import Viewing
+from tests.extensions.browser import Browse
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 BATCHES = (
     no_room().batch(),
     MadeAttempt(uid="first", namespace="batch", name="train-0").batch(),
@@ -124,20 +119,16 @@ def test_many_pods_are_searched_beside_the_receivers(viewing: Viewing) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(PROGRAM is None, reason="needs chromium")
-def test_the_field_goes_on_with_what_is_typed(viewing: Viewing, tmp_path: Path) -> None:
+async def test_the_field_goes_on_with_what_is_typed(viewing: Viewing, browse: Browse) -> None:
     typed = """(() => { const field = document.getElementById("search"); field.value = "TYPED";
     field.dispatchEvent(new Event("input")); })()"""
     offered = "[...document.querySelectorAll('#suggested option')].map((one) => one.value).join()"
 
-    async def main() -> None:
-        async with viewing(*BATCHES) as (viewer, _), browsing(tmp_path) as browser:
-            await browser.look(width=380)
-            await browser.open(viewer.page)
-            await browser.says(typed.replace("TYPED", "web plugin:Taint"))
-            await browser.until(f"{offered} === 'web plugin:TaintToleration'")
-            await browser.open(f"{viewer.page}traces")
-            await browser.says(typed.replace("TYPED", "web name:Sche"))
-            await browser.until(f"{offered} === 'web name:SchedulePod'")
-
-    asyncio.run(main())
+    async with viewing(*BATCHES) as (viewer, _), browse() as browser:
+        await browser.look(width=380)
+        await browser.open(viewer.page)
+        await browser.says(typed.replace("TYPED", "web plugin:Taint"))
+        await browser.until(f"{offered} === 'web plugin:TaintToleration'")
+        await browser.open(f"{viewer.page}traces")
+        await browser.says(typed.replace("TYPED", "web name:Sche"))
+        await browser.until(f"{offered} === 'web name:SchedulePod'")

@@ -1,28 +1,18 @@
 """What `podtrail top` asks of a running page: stories, and podtrail's own metrics."""
 
-import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any
 
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 from podtrail_extensions.viewer.top import read_pipeline
 
 from podtrail.component import Metrics
 from podtrail.testing.attempts import no_room
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 
-
-def test_the_api_tells_what_goes_on(viewing: Viewing) -> None:
-    async def main() -> Any:
-        async with viewing(no_room().batch()) as (_, browser), browser.get("/api/v1/top") as answer:
-            assert answer.status == 200
-            return await answer.json()
-
-    told = asyncio.run(main())
+async def test_the_api_tells_what_goes_on(viewing: Viewing) -> None:
+    async with viewing(no_room().batch()) as (_, browser), browser.get("/api/v1/top") as answer:
+        assert answer.status == 200
+        told = await answer.json()
     assert told["live"] is False
     assert (told["pods"], told["pending"]) == ({"unschedulable": 1}, 1)
     assert told["refusals"][0]["plugin"] == "NodeAffinity"

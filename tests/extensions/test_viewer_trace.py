@@ -3,28 +3,15 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.otlp import Batch, encode_span, frame
 from podtrail.testing.attempts import MadeAttempt
+from tests.extensions.asking import Viewing, get
 from tests.extensions.big_trace import SHORT, TRACE, WHOLE, big_trace, span_id
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 ID = TRACE.hex()
-
-
-def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
-    async def main() -> str:
-        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
-            assert answer.status == status, await answer.text()
-            return await answer.text()
-
-    return asyncio.run(main())
 
 
 def big(count: int) -> Batch:

@@ -1,16 +1,12 @@
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from urllib.parse import urlencode
 
 import pytest
-from aiohttp import ClientSession
-from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.extensions.asking import Viewing
 
-Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
 BATCHES = (no_room().batch(), MadeAttempt(uid="slow", name="<b>", start=START + 10**9, duration=5 * 10**9).batch())
 
 

@@ -70,25 +70,22 @@ def test_the_loop_does_all_else_between_two_answers(path: str) -> None:
     asyncio.run(main())
 
 
-def test_streams_and_reports_keep_no_page_waiting() -> None:
-    async def main() -> None:
-        release = asyncio.Event()
+async def test_streams_and_reports_keep_no_page_waiting() -> None:
+    release = asyncio.Event()
 
-        async def answer(request: web.Request) -> web.Response:
-            if request.path != "/":
-                await release.wait()
-            return web.Response()
+    async def answer(request: web.Request) -> web.Response:
+        if request.path != "/":
+            await release.wait()
+        return web.Response()
 
-        async with serving(answer) as port, AsyncExitStack() as stack:
-            for path in ("/api/v1/live", "/api/v1/live", "/api/v1/tap", "/incident", "/traces/x/perfetto.json"):
-                ask((await caller(port, stack))[1], path)
-            reader, writer = await caller(port, stack)
-            ask(writer, "/")
-            async with asyncio.timeout(PATIENCE):
-                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-            release.set()
-
-    asyncio.run(main())
+    async with serving(answer) as port, AsyncExitStack() as stack:
+        for path in ("/api/v1/live", "/api/v1/live", "/api/v1/tap", "/incident", "/traces/x/perfetto.json"):
+            ask((await caller(port, stack))[1], path)
+        reader, writer = await caller(port, stack)
+        ask(writer, "/")
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        release.set()
 
 
 PATHS = ("/pods/{}", "/api/v1/pods/{}", "/pods/{}/attempts/3", "/pods/{}/report.md", "/api/v1/why?pod={}")
@@ -96,7 +93,7 @@ PATHS = ("/pods/{}", "/api/v1/pods/{}", "/pods/{}/attempts/3", "/pods/{}/report.
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("asked", ["u", "default/big"])
-def test_many_attempts_that_were_not_kept_are_read_in_a_thread(
+async def test_many_attempts_that_were_not_kept_are_read_in_a_thread(
     viewing: Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]],
     monkeypatch: pytest.MonkeyPatch,
     path: str,
@@ -116,11 +113,8 @@ def test_many_attempts_that_were_not_kept_are_read_in_a_thread(
         for number in range(1, 6)
     ]
 
-    async def main() -> None:
-        batches = [one.batch("not_sampled", "") for one in made]
-        async with viewing(*batches) as (_, browser), browser.get(path.format(asked)) as answer:
-            assert answer.status == 200
-        assert len(readers) == len(made)
-        assert threading.get_ident() not in readers
-
-    asyncio.run(main())
+    batches = [one.batch("not_sampled", "") for one in made]
+    async with viewing(*batches) as (_, browser), browser.get(path.format(asked)) as answer:
+        assert answer.status == 200
+    assert len(readers) == len(made)
+    assert threading.get_ident() not in readers
