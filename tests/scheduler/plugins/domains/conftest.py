@@ -1,36 +1,17 @@
 from collections.abc import Sequence
 
 import pytest
-from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import NormalizeScorePlugin, PreFilterPlugin, PreScorePlugin
-from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
-from podtrail_scheduler.objects import ApiObject, Node, Pod
+from podtrail_scheduler.objects import Pod
 
-from tests.scheduler.plugins.unasked_client import UnaskedClient
+from tests.scheduler.plugins.cluster import Cluster as WithObjects
 
 
-class Cluster:
-    """Nodes with Pods, and what is looked up besides; plugins are asked as the framework asks them."""
-
-    def __init__(self) -> None:
-        self.nodes: list[NodeInfo] = []
-        self.listers = Listers()
-        self.handle = Handle(Timeline(0, "test"), UnaskedClient(), lambda: self.nodes, self.listers)
-
-    def node(self, name: str, labels: dict[str, str], *pods: Pod) -> NodeInfo:
-        info = NodeInfo(Node(name, labels=labels))
-        for pod in pods:
-            info.add(pod.on(name))
-        self.nodes.append(info)
-        return info
-
-    def know(self, *objects: ApiObject) -> None:
-        for each in objects:
-            self.listers.put(each)
+class Cluster(WithObjects):
+    """Nodes with Pods, and what is looked up besides; one node at a time and all at once give the same answers."""
 
     def prefilter(self, plugin: PreFilterPlugin, pod: Pod) -> CycleState | None:
         """The state that Filter reads, None when it is skipped."""

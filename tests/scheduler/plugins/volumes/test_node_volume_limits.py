@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
@@ -44,48 +43,6 @@ def user(name: str, *claims: str) -> Pod:
 
 def have(cluster: Cluster, *names: str) -> None:
     cluster.have(*(bound(name) for name in names), *(volume(name) for name in names))
-
-
-@pytest.mark.parametrize(("limit", "refused"), [(1, True), (2, False), (None, False)])
-def test_volumes_of_the_pods_there_count_against_the_limit(cluster: Cluster, limit: int | None, refused: bool) -> None:
-    have(cluster, "v", "w")
-    cluster.have(limited(limit))
-    cluster.node("n", {}, user("old", "v"))
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "w")) == ({"n": TOO_MANY} if refused else {})
-
-
-def test_a_volume_that_is_there_already_takes_no_more_room(cluster: Cluster) -> None:
-    have(cluster, "v")
-    cluster.have(limited(1))
-    cluster.node("n", {}, user("old", "v"))
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "v")) == {}
-
-
-def test_attached_volumes_of_nobody_count_too(cluster: Cluster) -> None:
-    have(cluster, "v", "w")
-    cluster.have(limited(1), VolumeAttachment("a", DRIVER, "n", "v"), VolumeAttachment("b", DRIVER, "m", "w"))
-    cluster.node("n")
-    cluster.node("m")
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "w")) == {"n": TOO_MANY}
-
-
-def test_claims_to_be_provisioned_count_for_the_driver_of_their_class(cluster: Cluster) -> None:
-    cluster.have(limited(1), StorageClass("fast", DRIVER))
-    cluster.have(*(PersistentVolumeClaim(name, storage_class_name="fast") for name in "ab"))
-    cluster.node("n", {}, user("old", "a"))
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "b")) == {"n": TOO_MANY}
-
-
-def test_in_tree_volumes_count_for_the_driver_in_their_place(cluster: Cluster) -> None:
-    cluster.have(limited(1, "ebs.csi.aws.com"), bound("v"), bound("w"))
-    cluster.have(
-        PersistentVolume("v", kind="awsElasticBlockStore", source={"volumeID": "aws://zone/vol-1"}),
-        PersistentVolume("w", kind="awsElasticBlockStore", source={"volumeID": "vol-2"}),
-    )
-    cluster.node("n", {}, user("old", "v"))
-    inline = Pod("i", uid="i", volumes=(Volume("d", kind="awsElasticBlockStore", source={"volumeID": "vol-1"}),))
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "w")) == {"n": TOO_MANY}
-    assert cluster.refused(NodeVolumeLimits(cluster.handle), inline) == {}
 
 
 def test_an_ephemeral_volume_counts_and_must_be_the_pods_own(cluster: Cluster) -> None:

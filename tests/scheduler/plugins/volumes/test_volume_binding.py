@@ -67,10 +67,6 @@ def refused(cluster: Cluster, pod: Pod = POD) -> dict[str, str]:
     return answers
 
 
-def test_pods_without_claims_skip(cluster: Cluster) -> None:
-    assert cluster.begin(VolumeBinding(cluster.handle), Pod("p"))[1] == SKIP
-
-
 @pytest.mark.parametrize(
     ("claims", "message"),
     [
@@ -104,18 +100,6 @@ def test_the_claim_of_an_ephemeral_volume_is_waited_for_and_must_be_the_pods_own
     cluster.have(claim("p-tmp", owner_uid="p"), local("pv", "a"))
     hosts(cluster, "a", "b")
     assert refused(cluster, pod) == {"b": NONE_TO_BIND}
-
-
-def test_a_bound_volume_must_reach_the_node(cluster: Cluster) -> None:
-    cluster.have(claim(volume_name="pv", annotations=BOUND), local("pv", "a"))
-    hosts(cluster, "a", "b")
-    assert refused(cluster) == {"b": OUT_OF_REACH}
-
-
-def test_a_claim_bound_to_a_volume_that_is_gone_fits_nowhere(cluster: Cluster) -> None:
-    cluster.have(claim(volume_name="pv", annotations=BOUND))
-    hosts(cluster, "a")
-    assert refused(cluster) == {"a": VOLUME_GONE}
 
 
 def test_a_migrated_volume_is_looked_for_by_the_topology_of_its_driver(cluster: Cluster) -> None:
@@ -158,20 +142,6 @@ def test_a_volume_must_be_what_the_claim_asks_for(
     assert refused(cluster) == ({} if fits else {"a": NONE_TO_BIND})
 
 
-def test_two_claims_do_not_get_the_same_volume(cluster: Cluster) -> None:
-    pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
-    cluster.have(LOCAL, claim("x", request=2 * GI), claim("y", request=GI))
-    cluster.have(local("small", "a"), local("large", "a", capacity=2 * GI), local("lonely", "b", capacity=2 * GI))
-    hosts(cluster, "a", "b")
-    assert refused(cluster, pod) == {"b": NONE_TO_BIND}
-
-
-def test_volumes_are_made_where_the_class_allows_it(cluster: Cluster) -> None:
-    cluster.have(replace(FAST, allowed_topologies=({ZONE: frozenset({"zone-a"})},)), claim(storage_class_name="fast"))
-    hosts(cluster, "a", "b")
-    assert refused(cluster) == {"b": NONE_TO_BIND}
-
-
 def test_a_claim_that_is_meant_for_a_node_goes_there(cluster: Cluster) -> None:
     selected = {"volume.kubernetes.io/selected-node": "a"}
     cluster.have(FAST, claim(storage_class_name="fast", annotations=selected))
@@ -183,23 +153,6 @@ def capacity(name: str, host: str, size: int | None, **fields: Any) -> CsiStorag
     return CsiStorageCapacity(name, "kube-system", "fast", LabelSelector({HOSTNAME: host}), size, **fields)
 
 
-def test_a_driver_that_tells_its_capacity_must_have_enough(cluster: Cluster) -> None:
-    cluster.have(FAST, CsiDriver(DRIVER, storage_capacity=True), claim(storage_class_name="fast", request=2 * GI))
-    cluster.have(capacity("ca", "a", 2 * GI), capacity("cb", "b", GI), capacity("cc", "c", None))
-    cluster.have(capacity("cd", "d", 4 * GI, maximum_volume_size=GI))
-    hosts(cluster, "a", "b", "c", "d", "e")
-    assert refused(cluster) == dict.fromkeys("bcde", NO_SPACE)
-    cluster.have(CsiDriver(DRIVER, storage_capacity=False))
-    assert refused(cluster) == {}
-
-
-def test_all_that_is_wrong_with_a_node_is_said(cluster: Cluster) -> None:
-    pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
-    cluster.have(LOCAL, claim("x", volume_name="pv", annotations=BOUND), claim("y"), local("pv", "a"))
-    hosts(cluster, "b")
-    assert refused(cluster, pod) == {"b": f"{OUT_OF_REACH}, {NONE_TO_BIND}"}
-
-
 def scored(cluster: Cluster, args: VolumeBindingArgs | None = None, pod: Pod = POD) -> dict[str, int]:
     plugin = VolumeBinding(cluster.handle, args)
     state, answer = cluster.begin(plugin, pod)
@@ -208,29 +161,6 @@ def scored(cluster: Cluster, args: VolumeBindingArgs | None = None, pod: Pod = P
         assert plugin.filter(state, pod, node) is None
     assert plugin.pre_score(state, pod, cluster.nodes) is None
     return {node.name: plugin.score(state, pod, node) for node in cluster.nodes}
-
-
-def test_a_volume_with_more_left_over_scores_higher(cluster: Cluster) -> None:
-    cluster.have(LOCAL, claim(), local("a", "a", capacity=GI), local("b", "b", capacity=4 * GI))
-    hosts(cluster, "a", "b")
-    assert scored(cluster) == {"a": 0, "b": 75}
-    packed = VolumeBindingArgs(shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)))
-    assert scored(cluster, packed) == {"a": 100, "b": 25}
-
-
-def test_room_for_volumes_to_be_made_is_scored_where_the_driver_tells(cluster: Cluster) -> None:
-    cluster.have(FAST, CsiDriver(DRIVER, storage_capacity=True), claim(storage_class_name="fast"))
-    cluster.have(capacity("ca", "a", 10 * GI), capacity("cb", "b", 2 * GI))
-    hosts(cluster, "a", "b")
-    assert scored(cluster) == {"a": 90, "b": 50}
-
-
-def test_classes_are_averaged_and_halves_rounded_up(cluster: Cluster) -> None:
-    pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
-    cluster.have(LOCAL, replace(LOCAL, name="slow"), claim("x"), claim("y", storage_class_name="slow"))
-    cluster.have(local("px", "a", capacity=GI), local("py", "a", capacity=4 * GI, storage_class_name="slow"))
-    hosts(cluster, "a")
-    assert scored(cluster, pod=pod) == {"a": 38}  # 0 and 75
 
 
 def test_without_a_shape_scoring_is_skipped(cluster: Cluster) -> None:
@@ -257,3 +187,29 @@ def test_hints_look_for_claims_classes_and_room(cluster: Cluster, hopeful: Calla
     inline = replace(POD, volumes=(Volume("x", kind="csi", source={"driver": DRIVER}),))
     assert hopeful(plugin, inline, EventResource.CSI_DRIVER, told, silent)
     assert not hopeful(plugin, POD, EventResource.CSI_DRIVER, told, silent)
+
+
+def test_a_driver_that_tells_its_capacity_must_have_enough(cluster: Cluster) -> None:
+    cluster.have(FAST, CsiDriver(DRIVER, storage_capacity=True), claim(storage_class_name="fast", request=2 * GI))
+    cluster.have(capacity("ca", "a", 2 * GI), capacity("cb", "b", GI), capacity("cc", "c", None))
+    cluster.have(capacity("cd", "d", 4 * GI, maximum_volume_size=GI))
+    hosts(cluster, "a", "b", "c", "d", "e")
+    assert refused(cluster) == dict.fromkeys("bcde", NO_SPACE)
+    cluster.have(CsiDriver(DRIVER, storage_capacity=False))
+    assert refused(cluster) == {}
+
+
+def test_a_volume_with_more_left_over_scores_higher(cluster: Cluster) -> None:
+    cluster.have(LOCAL, claim(), local("a", "a", capacity=GI), local("b", "b", capacity=4 * GI))
+    hosts(cluster, "a", "b")
+    assert scored(cluster) == {"a": 0, "b": 75}
+    packed = VolumeBindingArgs(shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)))
+    assert scored(cluster, packed) == {"a": 100, "b": 25}
+
+
+def test_classes_are_averaged_and_halves_rounded_up(cluster: Cluster) -> None:
+    pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
+    cluster.have(LOCAL, replace(LOCAL, name="slow"), claim("x"), claim("y", storage_class_name="slow"))
+    cluster.have(local("px", "a", capacity=GI), local("py", "a", capacity=4 * GI, storage_class_name="slow"))
+    hosts(cluster, "a")
+    assert scored(cluster, pod=pod) == {"a": 38}  # 0 and 75

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 from podtrail_scheduler.framework.events import EventResource
-from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod, Volume
 from podtrail_scheduler.plugins.volume_restrictions import VolumeRestrictions
 
@@ -58,16 +57,6 @@ def test_an_inline_disk_is_used_by_one_pod_of_a_node(
     assert refused == ({"there": DISK} if conflict else {})
 
 
-def test_a_claim_for_one_pod_keeps_others_off_every_node_while_it_is_used(cluster: Cluster) -> None:
-    cluster.have(PersistentVolumeClaim("once", access_modes=("ReadWriteOncePod",)))
-    cluster.node("a", {}, with_claim("once", "old"))
-    cluster.node("b")
-    plugin = VolumeRestrictions(cluster.handle)
-    assert cluster.refused(plugin, with_claim("once")) == {"a": CLAIM, "b": CLAIM}
-    state, _ = cluster.begin(plugin, with_claim("once"))
-    assert refusal(plugin.filter(state, with_claim("once"), cluster.nodes[1])).code is Code.UNSCHEDULABLE
-
-
 def test_preemption_sees_the_claim_let_go(cluster: Cluster) -> None:
     cluster.have(PersistentVolumeClaim("once", access_modes=("ReadWriteOncePod",)))
     old, new = with_claim("once", "old"), with_claim("once")
@@ -80,19 +69,6 @@ def test_preemption_sees_the_claim_let_go(cluster: Cluster) -> None:
     plugin.add_pod(trial, new, old, node)
     assert refusal(plugin.filter(trial, new, node)).message == CLAIM
     assert refusal(plugin.filter(state, new, node)).message == CLAIM
-
-
-@pytest.mark.parametrize("modes", [("ReadWriteOnce",), ("ReadWriteMany",)])
-def test_other_access_modes_are_shared(cluster: Cluster, modes: tuple[str, ...]) -> None:
-    cluster.have(PersistentVolumeClaim("shared", access_modes=modes))
-    cluster.node("a", {}, with_claim("shared", "old"))
-    assert cluster.begin(VolumeRestrictions(cluster.handle), with_claim("shared"))[1] == SKIP
-
-
-def test_a_missing_claim_refuses_the_pod_for_good(cluster: Cluster) -> None:
-    status = refusal(cluster.begin(VolumeRestrictions(cluster.handle), with_claim("gone"))[1])
-    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert status.message == 'persistentvolumeclaim "gone" not found'
 
 
 def test_hints_look_for_pods_that_let_go_of_disk_or_claim(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
