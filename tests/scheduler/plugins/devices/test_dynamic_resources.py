@@ -8,7 +8,7 @@ import pytest
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
 from podtrail_scheduler.framework.events import EventResource
-from podtrail_scheduler.framework.status import SKIP, Code, unresolvable
+from podtrail_scheduler.framework.status import Code, unresolvable
 from podtrail_scheduler.objects import (
     HOSTNAME,
     Node,
@@ -20,7 +20,6 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.objects.decoding import decode_resource_claim
 from podtrail_scheduler.objects.resource import (
-    ALL_DEVICES,
     AllocatedDevice,
     Allocation,
     ConsumerReference,
@@ -28,7 +27,6 @@ from podtrail_scheduler.objects.resource import (
     Device,
     DeviceAttribute,
     DeviceClass,
-    DeviceConstraint,
     DeviceId,
     DeviceRequest,
     DeviceSpecification,
@@ -90,105 +88,6 @@ def refused(cluster: Cluster, pod: Pod = POD) -> dict[str, str]:
     return answers
 
 
-def test_pods_without_claims_skip(cluster: Cluster) -> None:
-    assert cluster.begin(DynamicResources(cluster.handle), Pod("p"))[1] == SKIP
-
-
-def test_a_node_needs_as_many_devices_as_are_asked_for(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(wants(count=2)), offers("a", "x", "y"), offers("b", "x"))
-    nodes(cluster, "a", "b", "c")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
-
-
-def test_devices_of_other_claims_are_taken_but_those_under_administration_are_not(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
-    cluster.have(claim(name="one", allocation=has(in_pool("a", "x"))))
-    cluster.have(claim(name="two", allocation=has(in_pool("b", "x"), admin_access=True)))
-    nodes(cluster, "a", "b")
-    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
-
-
-def test_administrators_get_devices_that_are_in_use(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(wants(admin_access=True, count=2)), offers("a", "x", "y"), offers("b", "x"))
-    cluster.have(claim(name="other", allocation=has(in_pool("a", "x"))))
-    nodes(cluster, "a", "b")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
-
-
-def test_class_and_request_select_devices_by_expression(cluster: Cluster) -> None:
-    large = f"device.attributes['{DRIVER}'].model == 'large'"
-    cluster.have(GPU, claim(wants(selectors=(large,))))
-    cluster.have(offers("a", device("x", model="large")), offers("b", device("x", model="small")))
-    cluster.have(ResourceSlice("other", "nic.example.com", "c", node_name="c", devices=(device("x", model="large"),)))
-    nodes(cluster, "a", "b", "c")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
-
-
-def test_an_expression_without_a_value_is_an_error_that_names_it(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(wants(selectors=(f"device.attributes['{DRIVER}'].speed > 3",))), offers("a", "x"))
-    nodes(cluster, "a")
-    plugin = DynamicResources(cluster.handle)
-    state, _ = cluster.begin(plugin, POD)
-    status = refusal(plugin.filter(state, POD, cluster.nodes[0]))
-    assert status.code is Code.ERROR
-    assert status.message.startswith(
-        "claim default/claim: selector #0 on device gpu.example.com/a/x: CEL runtime error: no such key: speed"
-    )
-
-
-def test_all_devices_means_every_one_that_is_selected(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(wants(allocation_mode=ALL_DEVICES)), offers("a", "x", "y"), offers("b", "x", "y"))
-    cluster.have(claim(name="other", allocation=has(in_pool("b", "x"))))
-    nodes(cluster, "a", "b", "c")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
-
-
-def test_alternatives_are_tried_in_their_order_and_scored_by_it(cluster: Cluster) -> None:
-    def only(name: str, model: str) -> DeviceSpecification:
-        return DeviceSpecification(name, "gpu", (f"device.attributes['{DRIVER}'].model == '{model}'",))
-
-    either = DeviceRequest("gpus", first_available=(only("best", "large"), only("good", "small")))
-    cluster.have(GPU, claim(either))
-    cluster.have(offers("a", device("x", model="small"), device("y", model="large")))
-    cluster.have(offers("b", device("x", model="small")))
-    nodes(cluster, "a", "b", "c")
-    assert refused(cluster) == {"c": NOT_ALLOCATABLE}
-    plugin = DynamicResources(cluster.handle)
-    state, _ = cluster.begin(plugin, POD)
-    for node in cluster.nodes:
-        plugin.filter(state, POD, node)
-    scores = plugin.score_nodes(state, POD, cluster.nodes)
-    assert scores == [8, 7, 0]
-    assert plugin.normalize(state, POD, cluster.nodes, scores) == [100, 87, 0]
-
-
-def test_devices_of_a_claim_share_an_attribute(cluster: Cluster) -> None:
-    same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("gpus",)))
-    cluster.have(GPU, claim(wants(count=2), constraints=(same,)))
-    cluster.have(offers("a", device("x", rack="1"), device("y", rack="2"), device("z", rack="1")))
-    cluster.have(offers("b", device("x", rack="1"), device("y", rack="2")))
-    cluster.have(offers("c", "x", "y"))
-    nodes(cluster, "a", "b", "c")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
-
-
-def test_a_constraint_leaves_other_requests_alone(cluster: Cluster) -> None:
-    same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("one",)))
-    cluster.have(GPU, claim(wants("one"), wants("two"), constraints=(same,)))
-    cluster.have(offers("a", device("x", rack="1"), device("y")))
-    nodes(cluster, "a")
-    assert refused(cluster) == {}
-
-
-def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Cluster) -> None:
-    tainted = device("x", taints=(DeviceTaint("broken"),))
-    cluster.have(GPU, claim(), offers("a", tainted), offers("b", device("x", taints=(DeviceTaint("k", "", "None"),))))
-    nodes(cluster, "a", "b")
-    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
-    cluster.have(claim(wants(tolerations=(DeviceToleration("broken", "Exists"),))))
-    assert refused(cluster) == {}
-
-
 def test_a_rule_taints_the_devices_that_it_selects(cluster: Cluster) -> None:
     cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
     nodes(cluster, "a", "b")
@@ -197,23 +96,6 @@ def test_a_rule_taints_the_devices_that_it_selects(cluster: Cluster) -> None:
     cluster.have(DeviceTaintRule("pool", DeviceTaint("k"), DeviceId(DRIVER, "a", "")))
     assert refused(cluster) == {"a": NOT_ALLOCATABLE}
     cluster.have(DeviceTaintRule("all", DeviceTaint("k"), DeviceId("", "", "")))
-    assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
-
-
-def test_partitions_of_a_device_share_its_counters(cluster: Cluster) -> None:
-    def half(name: str) -> Device:
-        return device(name, consumes_counters=(CounterConsumption("card", {"memory": 20}),))
-
-    cluster.have(GPU, claim(wants(count=2)))
-    for node, memory in (("a", 40), ("b", 30)):
-        cluster.have(offers(node, half("x"), half("y"), half("z"), pool_slices=2))
-        shared = {"card": {"memory": memory}}
-        cluster.have(
-            ResourceSlice(f"counters-{node}", DRIVER, node, pool_slices=2, node_name=node, shared_counters=shared)
-        )
-    nodes(cluster, "a", "b")
-    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
-    cluster.have(claim(name="other", allocation=has(in_pool("a", "z"))))
     assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
 
 
@@ -229,15 +111,6 @@ def test_devices_are_where_their_slice_or_they_themselves_say(cluster: Cluster) 
     each = (device("x", node_name="b"), device("y", node_selector=NodeSelector(())))
     cluster.have(replace(by_selector, node_selector=None, per_device_node_selection=True, devices=each))
     assert refused(cluster) == {"a": NOT_ALLOCATABLE}
-
-
-def test_only_the_newest_generation_of_a_pool_counts_and_only_when_it_is_complete(cluster: Cluster) -> None:
-    cluster.have(GPU, claim(), offers("a", "old"))
-    cluster.have(replace(offers("a", "new", pool_generation=2, pool_slices=2), name="newer"))
-    nodes(cluster, "a")
-    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
-    cluster.have(replace(offers("a", "more", pool_generation=2, pool_slices=2), name="newest"))
-    assert refused(cluster) == {}
 
 
 def test_a_pool_with_contradictions_is_told_when_nothing_else_fits(cluster: Cluster) -> None:
@@ -365,3 +238,29 @@ def test_devices_that_need_no_preparation_are_usable_only_where_the_kubelet_know
     metadata = {"name": "claim", "namespace": "default", "uid": "claim"}
     cluster.have(decode_resource_claim({"metadata": metadata, "status": allocated}))
     assert cluster.refused(DynamicResources(cluster.handle), POD) == {"a": NOT_AVAILABLE}
+
+
+def test_partitions_of_a_device_share_its_counters(cluster: Cluster) -> None:
+    def half(name: str) -> Device:
+        return device(name, consumes_counters=(CounterConsumption("card", {"memory": 20}),))
+
+    cluster.have(GPU, claim(wants(count=2)))
+    for node, memory in (("a", 40), ("b", 30)):
+        cluster.have(offers(node, half("x"), half("y"), half("z"), pool_slices=2))
+        shared = {"card": {"memory": memory}}
+        cluster.have(
+            ResourceSlice(f"counters-{node}", DRIVER, node, pool_slices=2, node_name=node, shared_counters=shared)
+        )
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
+    cluster.have(claim(name="other", allocation=has(in_pool("a", "z"))))
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
+
+
+def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Cluster) -> None:
+    tainted = device("x", taints=(DeviceTaint("broken"),))
+    cluster.have(GPU, claim(), offers("a", tainted), offers("b", device("x", taints=(DeviceTaint("k", "", "None"),))))
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+    cluster.have(claim(wants(tolerations=(DeviceToleration("broken", "Exists"),))))
+    assert refused(cluster) == {}

@@ -77,31 +77,6 @@ def test_a_claim_is_made_before_the_pod_is_bound_and_told_in_its_status(one: Clu
     assert one.pods["p"].extended_claim == ExtendedClaim(claim.name, (mapping,))
 
 
-def test_early_containers_use_what_later_ones_get_and_the_greediest_asks_for_the_rest(one: Cluster) -> None:
-    one.have(ResourceSlice("more", "driver", "more", node_name="a", devices=tuple(map(Device, "abcdef"))))
-    plugin = DynamicResources(one.handle)
-    early = [ContainerRequests(name, {GPU: count}, early=True) for name, count in (("i", 2), ("j", 4), ("k", 3))]
-    pod = asking("p", *early, ContainerRequests("sidecar", {GPU: 1}), ContainerRequests("main", {GPU: 1}))
-    one.run(plugin.pre_bind(decided(one, plugin, pod), pod, "a"))
-
-    [claim] = claims(one)
-    assert wanted(claim) == {"container-1-request-0": 2, "container-3-request-0": 1, "container-4-request-0": 1}
-    told = one.pods["p"].extended_claim
-    assert told is not None
-    assert [(each.container, each.request) for each in told.mappings] == [
-        ("sidecar", "container-3-request-0"),
-        ("main", "container-4-request-0"),
-        ("i", "container-3-request-0"),
-        ("i", "container-4-request-0"),
-        ("j", "container-3-request-0"),
-        ("j", "container-4-request-0"),
-        ("j", "container-1-request-0"),
-        ("k", "container-3-request-0"),
-        ("k", "container-4-request-0"),
-        ("k", "container-1-request-0"),
-    ]
-
-
 def test_what_a_pod_is_about_to_get_others_do_not_whatever_their_profile(one: Cluster) -> None:
     plugin, other = DynamicResources(one.handle), DynamicResources(one.handle)
     states = [decided(one, plugin, asking(name)) for name in "pq"]

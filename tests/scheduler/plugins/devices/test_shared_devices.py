@@ -80,42 +80,6 @@ def test_a_request_gets_a_share_that_the_device_allows(
     assert suffices(nic(policy=policy), requested, {}) is allowed
 
 
-def test_claims_share_a_device_until_its_capacity_is_used_up(cluster: Cluster) -> None:
-    offer(cluster, nic())
-    cluster.have(claim(wants(4)), claim(name="other", allocation=has(6)))
-    plugin = DynamicResources(cluster.handle)
-    assert cluster.refused(plugin, POD) == {}
-    cluster.have(claim(name="third", allocation=has(1)))
-    assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
-
-
-def test_requests_of_one_claim_share_a_device_too(cluster: Cluster) -> None:
-    offer(cluster, nic())
-    cluster.have(claim(wants(5, "one"), wants(5, "two")))
-    plugin = DynamicResources(cluster.handle)
-    assert cluster.refused(plugin, POD) == {}
-    cluster.have(claim(wants(5, "one"), wants(6, "two")))
-    assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
-
-
-def test_a_request_for_two_devices_does_not_get_one_twice(cluster: Cluster) -> None:
-    offer(cluster, nic())
-    cluster.have(claim(wants(1, count=2)))
-    assert cluster.refused(DynamicResources(cluster.handle), POD) == NOT_ALLOCATABLE
-
-
-def test_a_whole_device_must_have_the_capacity_that_is_asked_for(cluster: Cluster) -> None:
-    offer(cluster, nic(shared=False))
-    cluster.have(claim(wants(10)))
-    plugin = DynamicResources(cluster.handle)
-    assert cluster.refused(plugin, POD) == {}
-    cluster.have(claim(wants(11)))
-    assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
-    unknown = DeviceSpecification("r", "nic", capacity={"memory": ONE})
-    cluster.have(claim(DeviceRequest("r", unknown)))
-    assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
-
-
 def test_a_shared_device_takes_its_counters_once(cluster: Cluster) -> None:
     partition = nic(consumes_counters=(CounterConsumption("card", {"ports": 1}),))
     offer(cluster, partition, pool_slices=2)

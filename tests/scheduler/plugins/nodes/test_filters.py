@@ -1,22 +1,17 @@
 """What the Filter plugins about nodes let pass, and the words with which they refuse."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
-from podtrail_scheduler.configuration.args import NodeAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
-from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import SKIP, Code, Status
 from podtrail_scheduler.objects import (
     NO_EXECUTE,
     PREFER_NO_SCHEDULE,
-    UNSCHEDULABLE_TAINT,
     Affinity,
-    HostPort,
     NodeSelector,
     NodeSelectorTerm,
     Pod,
@@ -28,9 +23,6 @@ from podtrail_scheduler.objects import NodeAffinity as Wanted
 from podtrail_scheduler.plugins.node_affinity import NodeAffinity
 from podtrail_scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podtrail_scheduler.plugins.node_name import NodeName
-from podtrail_scheduler.plugins.node_ports import NodePorts
-from podtrail_scheduler.plugins.node_unschedulable import NodeUnschedulable
-from podtrail_scheduler.plugins.priority_sort import PrioritySort
 from podtrail_scheduler.plugins.scheduling_gates import SchedulingGates
 from podtrail_scheduler.plugins.taint_toleration import TaintToleration
 
@@ -47,13 +39,6 @@ def named(*names: str) -> Requirement:
     return Requirement("metadata.name", "In", names)
 
 
-def test_gates_hold_a_pod_back_and_are_named(handle: Handle) -> None:
-    plugin = SchedulingGates(handle)
-    assert plugin.pre_enqueue(Pod("a")) is None
-    held = plugin.pre_enqueue(Pod("a", scheduling_gates=("a", "b")))
-    assert held == Status(FOR_GOOD, ("waiting for scheduling gates: [a b]",))
-
-
 def test_gates_are_told_in_the_api_servers_words_where_pre_enqueue_writes_the_status(
     handle_of: Callable[..., Handle],
 ) -> None:
@@ -61,12 +46,6 @@ def test_gates_are_told_in_the_api_servers_words_where_pre_enqueue_writes_the_st
     handle.pre_enqueue_pod_status = True
     held = SchedulingGates(handle).pre_enqueue(Pod("a", scheduling_gates=("a", "b")))
     assert held == Status(FOR_GOOD, ("Scheduling is blocked due to non-empty scheduling gates",))
-
-
-def test_the_queue_is_sorted_by_priority_and_then_by_waiting_time(handle: Handle) -> None:
-    plugin = PrioritySort(handle)
-    entries = [QueuedPod(Pod("old"), 1), QueuedPod(Pod("young"), 2), QueuedPod(Pod("important", priority=5), 3)]
-    assert [each.pod.name for each in sorted(entries, key=plugin.sort_key)] == ["important", "old", "young"]
 
 
 def test_a_named_node_is_the_only_one(handle: Handle, node: MakeNode) -> None:
@@ -79,24 +58,37 @@ def test_a_named_node_is_the_only_one(handle: Handle, node: MakeNode) -> None:
     assert plugin.pre_filter(STATE, Pod("a"), []) is None
 
 
+SSD = NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),))
+
+
 @pytest.mark.parametrize(
-    ("tolerations", "passes"),
+    ("terms", "expected"),
     [
-        ((), False),
-        ((Toleration(operator="Exists"),), True),
-        ((Toleration(UNSCHEDULABLE_TAINT, "Exists", effect="NoSchedule"),), True),
-        ((Toleration(UNSCHEDULABLE_TAINT, "Exists", effect=NO_EXECUTE),), False),
-        ((Toleration(UNSCHEDULABLE_TAINT, "Equal", "true"),), False),
+        ((NodeSelectorTerm((), (named("n1"),)), NodeSelectorTerm((), (named("n2"),))), {"n1", "n2"}),
+        ((NodeSelectorTerm((), (named("n1"),)), SSD), None),
+        ((NodeSelectorTerm((), (Requirement("metadata.name", "NotIn", ("n1",)),)),), None),
     ],
 )
-def test_a_cordoned_node_is_for_those_who_tolerate_its_taint(
-    handle: Handle, node: MakeNode, tolerations: tuple[Toleration, ...], passes: bool
+def test_a_pod_for_named_nodes_has_only_these_looked_at(
+    handle: Handle, terms: tuple[NodeSelectorTerm, ...], expected: set[str] | None
 ) -> None:
-    plugin = NodeUnschedulable(handle)
-    pod = Pod("a", tolerations=tolerations)
-    refused = Status(FOR_GOOD, ("node(s) were unschedulable",))
-    assert plugin.filter(STATE, pod, node()) is None
-    assert plugin.filter(STATE, pod, node(unschedulable=True)) == (None if passes else refused)
+    found = NodeAffinity(handle).pre_filter(STATE, requiring(*terms), [])
+    assert found == (None if expected is None else PreFilterResult(frozenset(expected)))
+
+
+def test_terms_that_name_different_nodes_at_once_refuse_the_pod(handle: Handle) -> None:
+    pod = requiring(NodeSelectorTerm((), (named("n1"), named("n2"))))
+    assert NodeAffinity(handle).pre_filter(STATE, pod, []) == Status(FOR_GOOD, ("pod affinity terms conflict",))
+
+
+def test_features_of_the_kubelet_must_be_declared(handle: Handle, node: MakeNode) -> None:
+    plugin = NodeDeclaredFeatures(handle)
+    pod = Pod("a", required_node_features=frozenset(("F",)))
+    refused = Status(FOR_GOOD, ("node(s) didn't match Pod's required features",))
+    assert plugin.pre_filter(STATE, Pod("a"), []) == SKIP
+    assert plugin.pre_filter(STATE, pod, []) is None
+    assert plugin.filter(STATE, pod, node(declared_features=frozenset(("E",)))) == refused
+    assert plugin.filter(STATE, pod, node(declared_features=frozenset(("E", "F")))) is None
 
 
 @pytest.mark.parametrize(
@@ -122,8 +114,9 @@ def test_a_hard_taint_must_be_tolerated(
     assert answer == (None if passes else Status(FOR_GOOD, ("node(s) had untolerated taint(s)",)))
 
 
-SSD = NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),))
 TWO_OR_MORE = NodeSelectorTerm((Requirement("cores", "Gt", ("1",)),))
+
+
 NOT_THERE = NodeSelectorTerm((Requirement("zone", "NotIn", ("a",)),), (named("n1"),))
 
 
@@ -148,56 +141,3 @@ def test_selector_and_required_terms_are_for_matching_nodes(
     assert plugin.pre_filter(STATE, pod, []) != SKIP
     answer = plugin.filter(STATE, pod, node(labels=labels))
     assert answer == (None if passes else Status(FOR_GOOD, ("node(s) didn't match Pod's node affinity/selector",)))
-
-
-@pytest.mark.parametrize(
-    ("terms", "expected"),
-    [
-        ((NodeSelectorTerm((), (named("n1"),)), NodeSelectorTerm((), (named("n2"),))), {"n1", "n2"}),
-        ((NodeSelectorTerm((), (named("n1"),)), SSD), None),
-        ((NodeSelectorTerm((), (Requirement("metadata.name", "NotIn", ("n1",)),)),), None),
-    ],
-)
-def test_a_pod_for_named_nodes_has_only_these_looked_at(
-    handle: Handle, terms: tuple[NodeSelectorTerm, ...], expected: set[str] | None
-) -> None:
-    found = NodeAffinity(handle).pre_filter(STATE, requiring(*terms), [])
-    assert found == (None if expected is None else PreFilterResult(frozenset(expected)))
-
-
-def test_terms_that_name_different_nodes_at_once_refuse_the_pod(handle: Handle) -> None:
-    pod = requiring(NodeSelectorTerm((), (named("n1"), named("n2"))))
-    assert NodeAffinity(handle).pre_filter(STATE, pod, []) == Status(FOR_GOOD, ("pod affinity terms conflict",))
-
-
-def test_the_affinity_that_the_args_add_holds_for_every_pod(handle: Handle, node: MakeNode) -> None:
-    terms: list[Any] = [{"matchExpressions": [{"key": "team", "operator": "Exists"}]}]
-    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    plugin = NodeAffinity(handle, NodeAffinityArgs(added))
-    enforced = Status(FOR_GOOD, ("node(s) didn't match scheduler-enforced node affinity",))
-    assert plugin.pre_filter(STATE, Pod("a"), []) is None
-    assert plugin.filter(STATE, Pod("a"), node()) == enforced
-    assert plugin.filter(STATE, Pod("a"), node(labels={"team": "x"})) is None
-    assert NodeAffinity(handle).pre_filter(STATE, Pod("a"), []) == SKIP
-
-
-def test_a_host_port_is_for_one_pod_of_a_node(handle: Handle, node: MakeNode) -> None:
-    plugin = NodePorts(handle)
-    web = Pod("a", host_ports=(HostPort(80), HostPort(443, host_ip="10.0.0.1")))
-    refused = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
-    assert plugin.pre_filter(STATE, Pod("a"), []) == SKIP
-    assert plugin.pre_filter(STATE, web, []) is None
-    assert plugin.filter(STATE, web, node()) is None
-    assert plugin.filter(STATE, web, node("n1", Pod("b", host_ports=(HostPort(80, host_ip="10.0.0.2"),)))) == refused
-    assert plugin.filter(STATE, web, node("n1", Pod("b", host_ports=(HostPort(443, host_ip="10.0.0.2"),)))) is None
-    assert plugin.filter(STATE, web, node("n1", Pod("b", host_ports=(HostPort(80, "UDP"),)))) is None
-
-
-def test_features_of_the_kubelet_must_be_declared(handle: Handle, node: MakeNode) -> None:
-    plugin = NodeDeclaredFeatures(handle)
-    pod = Pod("a", required_node_features=frozenset(("F",)))
-    refused = Status(FOR_GOOD, ("node(s) didn't match Pod's required features",))
-    assert plugin.pre_filter(STATE, Pod("a"), []) == SKIP
-    assert plugin.pre_filter(STATE, pod, []) is None
-    assert plugin.filter(STATE, pod, node(declared_features=frozenset(("E",)))) == refused
-    assert plugin.filter(STATE, pod, node(declared_features=frozenset(("E", "F")))) is None

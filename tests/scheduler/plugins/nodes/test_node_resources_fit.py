@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 import pytest
 from podtrail_scheduler.configuration.args import (
     LEAST_ALLOCATED,
-    MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
@@ -54,14 +53,6 @@ def test_what_a_pod_asks_for_must_be_free(
     assert answer == (None if code is None else Status(code, reasons))
 
 
-def test_a_node_takes_no_more_pods_than_it_says(handle: Handle, node: MakeNode) -> None:
-    full = node("n1", Pod("b"), allocatable={"cpu": 1000, "pods": 1})
-    plugin = NodeResourcesFit(handle)
-    assert plugin.filter(STATE, Pod("a"), full) == Status(Code.UNSCHEDULABLE, ("Too many pods",))
-    both = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("Too many pods", "Insufficient cpu"))
-    assert plugin.filter(STATE, asking(cpu=2000), full) == both
-
-
 @pytest.mark.parametrize(
     ("args", "passes"),
     [
@@ -93,36 +84,6 @@ def scoring(
     return NodeResourcesFit(handle, NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(kind, specs, ratio)))
 
 
-@pytest.mark.parametrize(("kind", "expected"), [(LEAST_ALLOCATED, (25 + 75) // 2), (MOST_ALLOCATED, (75 + 25) // 2)])
-def test_shares_of_cpu_and_memory_count_alike(handle: Handle, node: MakeNode, kind: str, expected: int) -> None:
-    used = node("n1", asking(cpu=2000, memory=0))
-    assert scoring(handle, kind).score(STATE, asking(cpu=1000, memory=1000 * MIB), used) == expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"), [(LEAST_ALLOCATED, (3 * 0 + 75) // 4), (MOST_ALLOCATED, (3 * 100 + 25) // 4)]
-)
-def test_a_node_over_its_capacity_counts_as_full_and_weights_count(
-    handle: Handle, node: MakeNode, kind: str, expected: int
-) -> None:
-    plugin = scoring(handle, kind, ResourceSpec("cpu", 3), ResourceSpec("memory"))
-    used = node("n1", asking(cpu=4000, memory=0))
-    assert plugin.score(STATE, asking(cpu=1000, memory=1000 * MIB), used) == expected
-
-
-def test_containers_that_ask_for_nothing_count_with_the_defaults(handle: Handle, node: MakeNode) -> None:
-    plugin = scoring(handle, LEAST_ALLOCATED, ResourceSpec("cpu"))
-    assert plugin.score(STATE, Pod("a"), node("n1", Pod("b"), Pod("c"))) == (4000 - 300) * 100 // 4000
-
-
-def test_an_extended_resource_counts_only_for_pods_that_ask_for_it(handle: Handle, node: MakeNode) -> None:
-    plugin = scoring(handle, MOST_ALLOCATED, ResourceSpec("cpu"), ResourceSpec(GPU, 3))
-    gpus = node(allocatable={"cpu": 4000, "pods": 10, GPU: 4})
-    assert plugin.score(STATE, asking(cpu=4000), gpus) == 100
-    assert plugin.score(STATE, Pod("a", requests={"cpu": 4000, GPU: 2}), gpus) == (100 + 3 * 50) // 4
-    assert plugin.score(STATE, Pod("a", requests={"cpu": 4000, GPU: 2}), node()) == 100
-
-
 def test_a_node_without_any_of_the_resources_scores_nothing(handle: Handle, node: MakeNode) -> None:
     assert scoring(handle, LEAST_ALLOCATED, ResourceSpec(GPU)).score(STATE, asking(cpu=1), node()) == 0
 
@@ -150,10 +111,3 @@ def test_resources_at_zero_of_a_shape_are_left_out_of_the_rounded_mean(handle: H
     plugin = scoring(handle, REQUESTED_TO_CAPACITY_RATIO, shape={0: 0, 100: 10})
     assert plugin.score(STATE, asking(cpu=1000, memory=0), node()) == 25
     assert plugin.score(STATE, asking(cpu=1000, memory=1040 * MIB), node()) == 26
-
-
-def test_pod_level_resources_filter_but_do_not_score(handle: Handle, node: MakeNode) -> None:
-    plugin = scoring(handle, MOST_ALLOCATED, ResourceSpec("cpu"))
-    pod = Pod("a", requests={"cpu": 3000}, nonzero_requests=(3000, 0), container_requests={"cpu": 1000})
-    assert plugin.filter(STATE, pod, node("n1", asking(cpu=2000))) is not None
-    assert plugin.score(STATE, pod, node()) == 25

@@ -20,42 +20,6 @@ def refused(text: str) -> Status:
     return unschedulable(f"preemption: {text}")
 
 
-def test_a_placement_is_told_with_the_number_of_victims(cluster: Any) -> None:
-    cluster.node("n1", pod("a", 2000), pod("b", 2000))
-    result = cluster.try_for(BIG)
-    cluster.clock.run()
-    text = "preemption: found a potential placement for pod on node n1, preempting 2 victims"
-    assert result == (Status(Code.SUCCESS, (text,)), "n1")
-
-
-def test_a_pod_that_never_preempts_says_so(cluster: Any) -> None:
-    cluster.node("n1", pod("a", 4000))
-    result = cluster.try_for(replace(BIG, preemption_policy="Never"))
-    assert result == (refused("not eligible due to preemptionPolicy=Never."), None)
-
-
-def test_the_reasons_of_all_nodes_are_counted(cluster: Any) -> None:
-    cluster.node("equal", pod("a", 4000, 100))
-    cluster.node("far", pod("b", 4000))
-    cluster.node("small", pod("c", 100))
-    refusals = {"equal": unschedulable("x"), "far": unresolvable("y"), "small": unschedulable("z")}
-    result = cluster.try_for(replace(BIG, requests={"cpu": 5000}), refusals)
-    assert result == (
-        refused(
-            "0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
-            "1 Preemption is not helpful for scheduling."
-        ),
-        "",
-    )
-
-
-def test_nodes_that_nobody_looked_at_are_not_helpful(cluster: Any) -> None:
-    cluster.node("n1", pod("a", 4000))
-    cluster.node("n2", pod("b", 4000))
-    result = cluster.try_for(BIG, {"n1": unresolvable("x")})
-    assert result == (refused("0/2 nodes are available: 2 Preemption is not helpful for scheduling."), "")
-
-
 def test_a_pod_whose_victims_still_terminate_waits_for_them(cluster: Any) -> None:
     cluster.node("n1", pod("a", 4000, deletion_timestamp=1, conditions=CONDITION))
     result = cluster.try_for(replace(BIG, nominated_node_name="n1"))
