@@ -3,26 +3,14 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.objects import (
-    CsiNodeDriver,
     HostPort,
-    LabelSelector,
     Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorTerm,
-    PersistentVolume,
-    PersistentVolumeClaim,
     Pod,
-    PodAffinityTerm,
-    PodDisruptionBudget,
-    PodSelecting,
-    Requirement,
-    StorageClass,
     Taint,
     Toleration,
     Volume,
 )
-from podtrail_scheduler.objects.decoding import decode, decode_csi_node, decode_node, decode_pod
+from podtrail_scheduler.objects.decoding import decode, decode_node, decode_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -95,38 +83,6 @@ def test_a_pod_is_read_with_all_that_scheduling_looks_at() -> None:
     assert (found.priority, found.preemption_policy, found.termination_grace_period) == (9, "Never", 0)
 
 
-def test_affinity_and_spreading_are_read_with_their_selectors() -> None:
-    term = {
-        "labelSelector": {"matchLabels": {"app": "web"}},
-        "topologyKey": "zone",
-        "namespaces": ["x"],
-        "namespaceSelector": {},
-    }
-    found = pod(
-        {
-            "affinity": {
-                "nodeAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}]
-                    }
-                },
-                "podAntiAffinity": {
-                    "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "podAffinityTerm": term}]
-                },
-            },
-            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "minDomains": 2}],
-        }
-    )
-    selector = NodeSelector((NodeSelectorTerm((Requirement("a", "Gt", ("1",)),)),))
-    assert found.affinity.node_affinity == NodeAffinity(selector)
-    [preferred] = found.affinity.pod_anti_affinity.preferred
-    assert preferred.weight == 3
-    assert preferred.term == PodAffinityTerm(LabelSelector({"app": "web"}), "zone", frozenset(("x",)), LabelSelector())
-    [constraint] = found.topology_spread
-    assert constraint.label_selector is None
-    assert (constraint.min_domains, constraint.when_unsatisfiable) == (2, "DoNotSchedule")
-
-
 def asks(**requests: str) -> dict[str, Any]:
     return {"resources": {"requests": requests}}
 
@@ -176,12 +132,6 @@ def test_resources_that_the_scheduler_does_not_count_are_left_out() -> None:
     assert found.requests == {"cpu": 1000, "example.com/gpu": 2, "hugepages-2Mi": 4 * 1024**2}
 
 
-def test_only_sidecars_of_the_init_containers_keep_host_ports() -> None:
-    ports = {"ports": [{"hostPort": 1}]}
-    found = pod({"initContainers": [ports, {"ports": [{"hostPort": 2}], "restartPolicy": "Always"}]})
-    assert found.host_ports == (HostPort(2),)
-
-
 def test_a_node_is_read() -> None:
     found = decode_node(
         {
@@ -205,64 +155,6 @@ def test_a_node_is_read() -> None:
         conditions=(("Ready", "True"),),
         declared_features=frozenset(("F",)),
     )
-
-
-def test_manifests_are_read_by_version_and_kind() -> None:
-    claim = decode(
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "c", "namespace": "x"},
-            "spec": {"storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["M"]},
-        }
-    )
-    assert claim == PersistentVolumeClaim("c", "x", storage_class_name="", request=1024**3, access_modes=("M",))
-    volume = decode(
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": "v"},
-            "spec": {
-                "capacity": {"storage": "1Gi"},
-                "claimRef": {"namespace": "x", "name": "c", "uid": "u"},
-                "csi": {"driver": "d"},
-                "nodeAffinity": {"required": {"nodeSelectorTerms": []}},
-            },
-        }
-    )
-    assert volume == PersistentVolume(
-        "v",
-        capacity=1024**3,
-        claim_ref=("x", "c", "u"),
-        kind="csi",
-        source={"driver": "d"},
-        node_affinity=NodeSelector(()),
-    )
-    budget = {"metadata": {"name": "p"}, "spec": {"selector": {}}, "status": {"disruptionsAllowed": 1}}
-    assert decode({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **budget}) == PodDisruptionBudget(
-        "p", "default", LabelSelector(), 1
-    )
-    topology = {"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}
-    assert decode(
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": "s"},
-            "provisioner": "p",
-            "allowedTopologies": [topology],
-        }
-    ) == StorageClass("s", "p", allowed_topologies=({"zone": frozenset("ab")},))
-
-
-def test_a_service_without_a_selector_selects_nothing() -> None:
-    found = decode({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": {}}})
-    assert found == PodSelecting("Service", "s", "default", None)
-
-
-def test_a_csi_node_tells_the_limits_of_its_drivers() -> None:
-    drivers = [{"name": "d", "nodeID": "i", "topologyKeys": ["t"], "allocatable": {"count": 3}}, {"name": "e"}]
-    found = decode_csi_node({"metadata": {"name": "n"}, "spec": {"drivers": drivers}})
-    assert found.drivers == (CsiNodeDriver("d", "i", ("t",), 3), CsiNodeDriver("e"))
 
 
 @pytest.mark.parametrize(
