@@ -14,7 +14,7 @@ DEV = r"""#!/bin/sh
 echo "$HOME $XDG_CACHE_HOME $PODTRAIL_NATIVE ./dev $*" >>"$CALLS"
 command=$1 record=""
 while [ $# -gt 0 ]; do
-  [ "$1" != --record-to ] || record=$2
+  case $1 in --record-to=*) record=${1#*=} ;; esac
   shift
 done
 [ "$command" != "$FAILS_STEP" ] || { echo "what $command says"; exit 1; }
