@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.sizes import large
+
 pytest_plugins = [
     "tests.recorder",
     "tests.extensions.browser",
@@ -25,7 +27,10 @@ pytest_plugins = [
 
 # How long an example takes says nothing on a shared machine.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("podtrail", deadline=None, suppress_health_check=_SLOW, derandomize=True)
+_ORDINARY = large(40, 100)
+settings.register_profile(
+    "podtrail", deadline=None, suppress_health_check=_SLOW, derandomize=True, max_examples=_ORDINARY
+)
 settings.register_profile("search", deadline=None, suppress_health_check=_SLOW, max_examples=1000)
 settings.load_profile("podtrail")
 
