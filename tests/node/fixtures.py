@@ -1,17 +1,19 @@
 """Tests marked `node` run on a real one, started once a session; where it cannot be, the skip says what is missing."""
 
+import contextlib
+import functools
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.built import BUILT
 from tests.node.enclosure import Enclosure, why_not
-from tests.node.node import BINARIES, Node
+from tests.node.node import BINARIES, LOGGED, Node
+from tests.recorder import report_log
 
 DEFAULT_ASSETS = BUILT / "node-1.37.1"
 _numbers = itertools.count(1)
@@ -34,32 +36,18 @@ def node_binaries() -> Path:
 
 
 @pytest.fixture(scope="session")
-def start_node(node_binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Node]]:
-    """Starts nodes, each in an enclosure; what the caller does not stop is stopped at the end of the session."""
-    started: list[Node] = []
-
-    def start(**options: Any) -> Node:
-        enclosure = Enclosure()
-        with enclosure.network():
-            node = Node(node_binaries, tmp_path_factory.mktemp("node"), enclosure, **options)
-            started.append(node)
-            node.start()
-        return node
-
-    try:
-        yield start
-    finally:
-        for node in started:
-            node.stop()
-
-
-@pytest.fixture(scope="session")
-def shared_node(start_node: Callable[..., Node]) -> Node:
+def shared_node(node_binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """The node that all tests of the session share, with a stock kube-scheduler; for `node`, not for tests."""
-    node = start_node()
-    with node.enclosure.network():
-        node.start_scheduler()
-    return node
+    enclosure = Enclosure()
+    node = Node(node_binaries, tmp_path_factory.mktemp("node"), enclosure, tracing="127.0.0.1:4317")
+    with contextlib.ExitStack() as ending:
+        ending.callback(node.stop)
+        for name in LOGGED:
+            ending.enter_context(report_log(f"{name}.log", functools.partial(node.log_of, name)))
+        with enclosure.network():
+            node.start()
+            node.start_scheduler()
+        yield node
 
 
 @pytest.fixture

@@ -9,9 +9,12 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import grpc
 
 from tests.envtest.control_plane import DEADLINE, HOST, Api, ControlPlane, Refusal
 from tests.node.cgroups import make_cgroups, own_cgroup, remove_cgroups
@@ -21,10 +24,9 @@ from tests.node.program_image import write_image
 from tests.node.services import KUBERNETES, NAME_SERVER, ServiceNetwork
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler")
-BINARIES = (
-    *(*CONTROL_PLANE, "kube-controller-manager", "kubelet", "kubectl"),
-    *("containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local", "actor"),
-)
+LOGGED = (*CONTROL_PLANE, "kube-controller-manager", "kubelet", "containerd")
+"""The processes that run all the time."""
+BINARIES = (*LOGGED, "kubectl", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local", "actor")
 ACTOR = "podtrail.test/actor:1"
 """The image of actor/main.go, in which a test says by arguments what a container does."""
 MISSING_IMAGE = f"{HOST}:1/missing:1"
@@ -37,8 +39,9 @@ class Node(ControlPlane):
     """A control plane and one node, in an enclosure's network, in which the caller is to be, too.
 
     Args:
-        tracing: Where API server, kubelet and containerd send their spans to, host:port of OTLP over gRPC.
-        kubelet: Fields of KubeletConfiguration.
+        tracing: Where API server, kubelet and containerd send their spans to, host:port of OTLP over gRPC. The node
+            serves it itself and discards them, until a test calls `release_tracing`: clients that find no server wait
+            up to two minutes between their tries.
     """
 
     NAMES = (*ControlPlane.NAMES, f"IP:{NODE_ADDRESS}", f"IP:{KUBERNETES}", "DNS:kubernetes.default.svc")
@@ -50,35 +53,42 @@ class Node(ControlPlane):
         folder: Path,
         enclosure: Enclosure,
         *,
-        name: str = "node-1",
-        tracing: str = "",
-        kubelet: Mapping[str, Any] | None = None,
-        apiserver: Sequence[str] = (),
+        tracing: str,
     ) -> None:
-        super().__init__(assets, folder, apiserver=apiserver)
-        self.name = name
+        super().__init__(assets, folder)
+        self.name = "node-1"
         self.enclosure = enclosure
         self._tracing = tracing
-        self._kubelet = dict(kubelet or {})
+        self._discarding: grpc.Server | None = None
         self._cgroup = own_cgroup()
         self._services: ServiceNetwork | None = None
 
     def start(self) -> None:
         """Returns when the node is ready and a Pod may be created."""
         self._make_network()
+        self._discarding = grpc.server(ThreadPoolExecutor(1), handlers=[_Discard()])
+        self._discarding.add_insecure_port(self._tracing)
+        self._discarding.start()
         self._flags += self._more_of_the_apiserver()
         super().start()
         self._services = ServiceNetwork(self.api)
-        self.start_controller_manager()
-        self.start_containerd()
+        self._start_controller_manager()
+        self._start_containerd()
         for image, arguments in ((ACTOR, ()), (_PAUSE, ("wait",))):
             archive = self.folder / "image.tar"
             self.load(write_image(archive, image, self.assets / "actor", arguments=arguments))
         self.start_kubelet()
         self._await("kubelet", self.ready)
 
+    def release_tracing(self) -> None:
+        """Have somebody else serve the address of `tracing` from now on."""
+        if self._discarding is not None:
+            self._discarding.stop(None).wait(DEADLINE)
+            self._discarding = None
+
     def stop(self) -> None:
         """Ends everything that runs on it, if it has not ended; the enclosure takes what is left of containers."""
+        self.release_tracing()
         if self._services is not None:
             self._services.close()
             self._services = None
@@ -121,14 +131,8 @@ class Node(ControlPlane):
         """Brings an image, an OCI archive, to the node, under the name that it has there. Raises OSError."""
         self._ctr("images", "import", archive)
 
-    def container_log(self, path: str, container: str = "") -> str:
-        """What a container of a Pod, `NAMESPACE/NAME`, wrote so far."""
-        namespace, _, pod = path.partition("/")
-        query = f"?container={container}" if container else ""
-        return str(self.api.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/log{query}"))
-
-    def start_controller_manager(self) -> None:
-        """Starts kube-controller-manager, also again after `stop_one`."""
+    def _start_controller_manager(self) -> None:
+        """Starts kube-controller-manager."""
         kubeconfig = self.user("system:kube-controller-manager")
         pki = self._authority.folder
         self._start(
@@ -146,17 +150,18 @@ class Node(ControlPlane):
             "--node-monitor-period=1s",  # a new node waits as long for its taint to go
         )
 
-    def start_containerd(self) -> None:
-        """Starts containerd, also again after `stop_one`: containers run on meanwhile."""
+    def _start_containerd(self) -> None:
+        """Starts containerd."""
         folder = self.folder / "containerd"
         (folder / "cni").mkdir(parents=True, exist_ok=True)
         (folder / "cni" / "10-pods.conflist").write_text(json.dumps(pod_network(folder)))
         config = folder / "config.toml"
         config.write_text(containerd_config(folder, self.assets, _PAUSE))
         environment = {"PATH": f"{self.assets}:{os.environ['PATH']}"}  # where it looks for its shim
-        if self._tracing:
-            environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://{self._tracing}"
-            environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "grpc"
+        environment |= {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{self._tracing}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+        }
         self._start_enclosed("containerd", f"--config={config}", environment=environment)
         self._await("containerd", lambda: self._ctr("version"))
 
@@ -176,13 +181,9 @@ class Node(ControlPlane):
         asked = Api(10250, self._authority, self._files("admin"), host=NODE_ADDRESS)
         self._await("kubelet", lambda: asked.get("/healthz") == "ok")
 
-    def process(self, name: str) -> subprocess.Popen[bytes]:
-        """One of its processes."""
-        return self._running[name]
-
     def _kubelet_configuration(self, folder: Path, serving: tuple[Path, Path]) -> Mapping[str, Any]:
         (folder / "resolv.conf").write_text("")
-        config = {
+        return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "address": NODE_ADDRESS,
@@ -211,10 +212,8 @@ class Node(ControlPlane):
                 **dict.fromkeys(("imagefs.available", "imagefs.inodesFree"), "0%"),
             },
             "imageGCHighThresholdPercent": 100,
+            "tracing": {"endpoint": self._tracing, "samplingRatePerMillion": 1_000_000},
         }
-        if self._tracing:
-            config["tracing"] = {"endpoint": self._tracing, "samplingRatePerMillion": 1_000_000}
-        return config | self._kubelet
 
     def _more_of_the_apiserver(self) -> list[str]:
         key = self._authority.issue(
@@ -226,12 +225,10 @@ class Node(ControlPlane):
             f"--kubelet-certificate-authority={self._authority.certificate}",
             "--kubelet-preferred-address-types=InternalIP",
         ]
-        if self._tracing:
-            path = self.folder / "apiserver-tracing.json"
-            about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
-            path.write_text(json.dumps({**about, "endpoint": self._tracing, "samplingRatePerMillion": 1_000_000}))
-            flags.append(f"--tracing-config-file={path}")
-        return flags
+        path = self.folder / "apiserver-tracing.json"
+        about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+        path.write_text(json.dumps({**about, "endpoint": self._tracing, "samplingRatePerMillion": 1_000_000}))
+        return [*flags, f"--tracing-config-file={path}"]
 
     def _make_network(self) -> None:
         # The kubelet wants its address before the first Pod makes CNI's plugin look for the bridge.
@@ -249,6 +246,13 @@ class Node(ControlPlane):
         batches = {"OTEL_BSP_MAX_QUEUE_SIZE": "20000", "OTEL_BSP_SCHEDULE_DELAY": "500"}
         log = self.folder / f"{name}.log"
         self._running[name] = self.enclosure.start(command, log, {**batches, **(environment or {})})
+
+
+class _Discard(grpc.GenericRpcHandler):
+    """Answers every call with an empty message, which is what a receiver of OTLP says of spans that it took."""
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes]":
+        return grpc.unary_unary_rpc_method_handler(lambda *_: b"")
 
 
 def _ip(*arguments: str) -> None:

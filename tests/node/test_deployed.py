@@ -5,13 +5,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from podtrail.cli import main
 from tests.docker.manifests import KUBERNETES, ROOT
 from tests.envtest.control_plane import DEADLINE
 from tests.node.deployment import fetched, forwarded, pod_of, podtrail_image, rolled_out
@@ -30,16 +32,29 @@ MOMENTS = (
     "ready\n",
 )
 """From API server, scheduler, kubelet, containerd and the watch of Pods."""
+USES = """
+import aiohttp, cryptography.x509, grpc, re2, yaml, zstandard
+from click.testing import CliRunner
+from podtrail.cli import main
+
+zstandard.ZstdCompressor().compress(b"x")
+for command in (
+    *("validate --config /etc/podtrail/config.yaml", "webhook --help", "trace --help"),
+    *("generate --help", "reconstruct --help", "replay --help"),
+):
+    done = CliRunner().invoke(main, command.split(), catch_exceptions=False)
+    assert done.exit_code == 0, (command, done.output)
+"""
+"""What the image is to have, in its Python."""
 
 
 @pytest.fixture(scope="module")
-def deployed(start_node: Callable[..., Node]) -> Iterator[Node]:
-    """A node whose components send to the agent, with all that is deployed; podtrail is one image everywhere."""
-    image = podtrail_image()
-    node = start_node(tracing="127.0.0.1:4317")
+def deployed(shared_node: Node) -> Node:
+    """The node with all that is deployed; podtrail is one image everywhere."""
+    node, image = shared_node, podtrail_image()
     with node.enclosure.network():
-        node.start_scheduler()
         node.load(image)
+        node.release_tracing()
         steps = README.partition("## The whole story")[2]
         commands = "".join(re.findall(r"^```sh\n(.*?)^```", steps, re.MULTILINE | re.DOTALL)[:1])
         # As a user types them, in the repository's root.
@@ -59,8 +74,7 @@ def deployed(start_node: Callable[..., Node]) -> Iterator[Node]:
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stderr.count("+ kubectl apply") == 5
         wait_for_a_whole_story(node, node.folder)
-    yield node
-    node.stop()
+    return node
 
 
 @pytest.fixture
@@ -99,8 +113,8 @@ def traced(node: Node, folder: Path, name: str, scheduler: str = "podtrail-sched
 def wait_for_a_whole_story(node: Node, folder: Path) -> None:
     """Returns once a Pod's story is whole.
 
-    API server and kubelet were there before the agent: gRPC tries again to reach it after two minutes at the latest;
-    until then they let go of what they can't hold.
+    API server, kubelet and containerd were there before the agent. Their clients try to reach it ever more rarely, and
+    drop spans that they cannot hold until then.
     """
     end = time.monotonic() + 3 * DEADLINE
     for number in itertools.count(1):
@@ -120,12 +134,10 @@ def told(page: str, uid: str, patience: float = DEADLINE) -> str:
     end = time.monotonic() + patience
     said = ""
     while time.monotonic() < end:
-        why = [sys.executable, "-m", "podtrail", "why", "pod", uid, f"--endpoint={page}"]
-        done = subprocess.run(why, capture_output=True, text=True, timeout=DEADLINE)
-        said = done.stdout + done.stderr
+        said = CliRunner().invoke(main, ["why", "pod", uid, f"--endpoint={page}"]).output
         if all(moment in said for moment in MOMENTS):
             return said
-        time.sleep(1)
+        time.sleep(0.5)
     raise AssertionError(f"the story stayed incomplete:\n{said}")
 
 
@@ -175,15 +187,8 @@ def test_what_runs_is_the_image_as_the_manifests_confine_it(cluster: Node) -> No
 
 def test_all_that_podtrail_is_for_works_from_the_image_and_it_is_small(cluster: Node) -> None:
     gateway = ["-n", "podtrail", "exec", "deploy/podtrail-gateway", "--"]
-    for command in (
-        *("--version", "validate --config /etc/podtrail/config.yaml", "webhook --help", "trace --help"),
-        *("generate --help", "reconstruct --help", "replay --help"),
-    ):
-        cluster.kubectl(*gateway, "/opt/podtrail/bin/podtrail", *command.split())
-    imported = (
-        "import aiohttp, cryptography.x509, grpc, re2, yaml, zstandard; zstandard.ZstdCompressor().compress(b'x')"
-    )
-    cluster.kubectl(*gateway, "/opt/podtrail/bin/python", "-c", imported)
+    cluster.kubectl(*gateway, "/opt/podtrail/bin/podtrail", "--version")
+    cluster.kubectl(*gateway, "/opt/podtrail/bin/python", "-c", USES)
     mebibytes = int(cluster.kubectl(*gateway, "du", "-sm", "/opt/podtrail").split()[0])
     assert mebibytes <= 115
 

@@ -3,7 +3,6 @@
 //	actor wait              until it is told to end
 //	actor end CODE [AFTER]  ends with that code, after a duration such as 2s
 //	actor answer ADDRESS    answers HTTP requests with 200 until it is told to end
-//	actor ask URL           asks for that until it answers 200, then waits
 package main
 
 import (
@@ -48,23 +47,6 @@ func answer(response http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(response, "actor answers")
 }
 
-func ask(url string) {
-	client := http.Client{Timeout: 2 * time.Second}
-	for {
-		response, err := client.Get(url)
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				fmt.Println("actor: was answered")
-				return
-			}
-			err = fmt.Errorf("%s", response.Status)
-		}
-		fmt.Println("actor:", err)
-		time.Sleep(200 * time.Millisecond)
-	}
-}
-
 func main() {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM, syscall.SIGINT)
@@ -75,8 +57,6 @@ func main() {
 	case "answer":
 		address := argument(2)
 		go func() { refuse(http.ListenAndServe(address, http.HandlerFunc(answer))) }()
-	case "ask":
-		go ask(argument(2))
 	default:
 		refuse(fmt.Errorf("unknown part %q", part))
 	}
