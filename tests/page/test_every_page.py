@@ -53,13 +53,14 @@ CHECKS = {
     "still": {"moves": MOVING},
 }
 AXE: dict[str, Rules] = {"light": "all", "dark": "of colours", "narrow": "of all else"}
-# Numbers are told as 0: those of waiting Pods grow from one look to the next.
+# Numbers are told as 0: those of waiting Pods grow from one look to the next. The waterfall has tests of its own.
 WORDS = """
 (() => {
   const main = document.querySelector("main");
   main.querySelectorAll("details").forEach((one) => { one.open = true; });
-  main.querySelectorAll("button, [role=status], [aria-live], .keys").forEach((one) => { one.remove(); });
-  return main.innerText.replace(/[0-9]+/g, "0").split(/\\s+/).filter(Boolean);
+  const own = "button, [role=status], [aria-live], .keys, #wf, #wf-tools, #wf-help";
+  main.querySelectorAll(own).forEach((one) => { one.remove(); });
+  return main.innerText.replace(/[0-9]+/g, "0").split(/\\s+/).filter((word) => /[\\p{L}0]/u.test(word));
 })()
 """
 STANDS_IN_IT = """
@@ -104,6 +105,7 @@ async def looked_at(browser: Browser, page: Page, address: str, found: Findings)
         # With more in the query it is the same page, of other rows.
         if name in AXE and len(page.kind.asked) < 2:
             found[f"{name}: axe"][page.address] = await violations(browser, AXE[name])
+    await browser.look(**LOOKS["light"])
     return set(await browser.says(WORDS))
 
 
