@@ -64,6 +64,10 @@ class Recorder:
     def __init__(self) -> None:
         self._before = (0, 0.0)
 
+    def pytest_collection_finish(self) -> None:
+        """Begin to count: importing all tests is not the first one's doing."""
+        self._before = (_started, _cpu())
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
