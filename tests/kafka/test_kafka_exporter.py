@@ -218,14 +218,6 @@ async def test_a_broker_that_hangs_is_told_and_gets_everything_once_it_goes_on(k
     assert set(span_counts(kafka.consume(topic))) >= set(range(3, 30))
 
 
-async def test_too_few_replicas_are_said_to_be(kafka: Kafka) -> None:
-    topic = kafka.topic(min_insync_replicas="2")
-    config = {"traces": {"topic": topic}, "timeout": "1s", "producer": {"required_acks": "all"}}
-    async with make(kafka.addresses(), **config) as exporter:
-        with pytest.raises(Retryable, match=f"topic {topic}"):
-            await exporter.send(batch_of(1))
-
-
 @pytest.mark.parametrize(
     ("mechanism", "listener"),
     [("PLAIN", SASL_SSL), ("SCRAM-SHA-256", SASL_PLAINTEXT), ("SCRAM-SHA-512", SASL_SSL)],

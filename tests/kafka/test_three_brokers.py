@@ -1,10 +1,10 @@
-"""One of three brokers is killed: exporter, receiver and gateways go on with those that are left."""
+"""One of three brokers is killed or stopped: exporter, receiver and gateways go on, or say what is missing."""
 
 from pathlib import Path
 
 import pytest
 
-from podtrail.component import Ledger
+from podtrail.component import Ledger, Retryable
 from tests.kafka.broker import DEADLINE
 from tests.kafka.cluster import Kafka
 from tests.kafka.kills import Plan, run
@@ -46,6 +46,16 @@ async def test_with_one_of_three_brokers_killed_every_record_is_read_once_and_in
 
     for number in range(3):
         assert partitions.of(topic, number).bodies == [f"{number}-{at}" for at in range(200)]
+
+
+async def test_too_few_replicas_are_said_to_be(kafka_of_three: Kafka) -> None:
+    topic = kafka_of_three.topic(min_insync_replicas="3")
+    follower = next(broker for broker in kafka_of_three.brokers if broker is not kafka_of_three.leader(topic))
+    follower.stop()
+    config = {"traces": {"topic": topic}, "timeout": "1s", "producer": {"required_acks": "all"}}
+    async with make(kafka_of_three.addresses(), **config) as exporter:
+        with pytest.raises(Retryable, match=f"topic {topic} acknowledged nothing within"):
+            await exporter.send(batch_of(1))
 
 
 def test_each_span_that_gateways_keep_is_there_once(kafka_of_three: Kafka, tmp_path: Path) -> None:
