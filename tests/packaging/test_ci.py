@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = ["bash", "sh", "env", "git", "sed", "tail", "head", "cut", "cat", "rm", "mkdir", "mktemp", "timeout"]
+PROGRAMS = ["bash", "grep", "sh", "env", "git", "sed", "tail", "head", "cut", "cat", "rm", "mkdir", "mktemp", "timeout"]
 PROGRAMS += ["sha256sum", "id", "cp", "basename", "printf", "true", "dirname"]
 DEV = r"""#!/bin/sh
 # Fails what FAILS names, "once" or "always", in the records of --record-to.
