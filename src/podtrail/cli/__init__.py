@@ -59,6 +59,8 @@ class _Main(LazyGroup):
                 raise
             _abandon_output(error)
             sys.exit(1)
+        finally:
+            _flush_messages()
 
 
 @click.command(cls=_Main, named=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,6 +80,18 @@ def _open_closed_streams() -> None:
             if nowhere.fileno() != number:
                 os.dup2(nowhere.fileno(), number)
             setattr(sys, name, nowhere)
+
+
+def _flush_messages() -> None:
+    """Write what is buffered of standard error, or drop it if nobody reads it.
+
+    Python tries that once more at its end, and a failure there replaces the command's exit code by 120.
+    """
+    try:
+        sys.stderr.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
 
 
 def _abandon_output(error: OSError) -> None:
