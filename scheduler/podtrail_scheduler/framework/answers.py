@@ -15,6 +15,8 @@ _MAY_BE: Mapping[str, tuple[type, ...]] = {
 }
 _logger = logging.getLogger("podtrail_scheduler.framework")
 _STATUS = (Status, type(None))
+_LONGEST_TEXT = 1024
+"""Characters of an exception in a status, which goes into a condition and an Event of the Pod (limit of its note)."""
 _OF_EACH_NODE: Mapping[str, tuple[type, ...]] = {"filter": _STATUS, "score": (int,)}
 
 
@@ -45,6 +47,8 @@ def in_words(raised: BaseException) -> str:
         text = str(raised)
     except Exception as without:  # noqa: BLE001, its text is the plugin's code, too
         text = f"(no text: {type(without).__name__})"
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters; all of it is in the log)"
     return f"{type(raised).__name__}: {text}"
 
 

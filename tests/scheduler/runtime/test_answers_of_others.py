@@ -72,6 +72,13 @@ def test_what_raises_fails_its_attempt(point: str) -> None:
         assert any(f"Mine raised {type(error).__name__}" in record.message for record in bench.records)
 
 
+def test_the_text_of_what_is_raised_is_cut() -> None:
+    record = attempted("filter", raises(ValueError("x" * 100_000))).records[0]
+    assert "Mine raised ValueError: xxx" in record.message
+    assert "… (100,000 characters; all of it is in the log)" in record.message
+    assert len(record.message) < 1_300
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_nonsense_is_lived_with(point: str) -> None:
     for answer in NONSENSE:
