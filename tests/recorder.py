@@ -19,7 +19,7 @@ import pytest
 from tests.forks import cpu_seconds
 from tools import test_summary
 
-_STARTS = frozenset(("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty"))
+_STARTS = frozenset(("subprocess.Popen", "os.fork", "os.forkpty"))
 _TAIL = 20
 """Lines of each log that a failure shows."""
 _WORTH_TABLES = 100

@@ -104,7 +104,7 @@ def _chosen(room: Room, sample: int | None, seed: int) -> Iterator[tuple[Mutant,
     everything = [mutant for path in room.files() for mutant in mutants(path)]
     for file, reasons in equivalents.items():
         for name in reasons.keys() - {mutant.name for mutant in everything if mutant.path == room.root / file}:
-            print(f"{_EQUIVALENTS}: {file} has no {name!r} any more")
+            print(f"{_EQUIVALENTS}: {file} has no {name!r} any more", flush=True)
     places = range(len(everything))
     for place in sorted(random.Random(seed).sample(places, min(sample or len(places), len(places)))):
         mutant = everything[place]
