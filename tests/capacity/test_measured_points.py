@@ -1,10 +1,11 @@
 """The model against podtrail itself: three layouts under a small load, in processes, through sockets and a broker.
 
-CPU is looked at in turns of the calibration loop and within wide limits, for others use the machine, too; what is in
-memory and on disk within close ones.
+Memory and bytes on disk and network are compared. CPU depends on what else the machine does and on the broker's JVM:
+`./dev bench capacity` compares it.
 """
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 RATE, SECONDS = 15_360, 3.0
 LIMITS: Mapping[str, tuple[float, float]] = {
-    "cores": (0.4, 2.5),
+    "cores": (0.0, inf),
     "bytes": (0.6, 1.6),
     "bytes a second": (0.85, 1.15),
 }

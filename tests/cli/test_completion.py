@@ -79,11 +79,11 @@ def test_a_shell_offers_options_and_no_name_that_it_would_act_on(shell: str, tmp
     for typed in asked:
         words = ["podtrail", *typed]
         line = shlex.quote(" ".join(words))
-        script += each.format(words=shlex.join(words), last=len(words) - 1, line=line) + "echo --\n"
+        script += each.format(words=shlex.join(words), last=len(words) - 1, line=line) + "echo ,,\n"
     done = run(shell, script, tmp_path)
     assert shell == "fish" or done.stderr == ""  # fish speaks of the terminal it does not have
     offered = [line.partition("\t")[0].partition(":")[0] for line in done.stdout.splitlines() if line]
-    assert offered == ["--policy", "--", "web-0", "--"]
+    assert offered == ["--policy", ",,", "web-0", ",,"]
     assert not (tmp_path / "pwned").exists()
 
 
