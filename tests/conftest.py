@@ -41,9 +41,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are cores for this process: a third of the time tests wait."""
+    """Return two workers for each core of this process: tests wait for much of their time, more so beside other work."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1
+    return 2 * cores
 
 
 @pytest.hookimpl(tryfirst=True)
