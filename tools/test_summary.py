@@ -177,7 +177,10 @@ def explained(tests: Sequence[Test], lines: int = LINES) -> list[str]:
     out = [f"{len(tests)} failed" + (f", {len(shown)} of them here:" if len(shown) < len(tests) else ":")]
     for test in shown:
         out.append(f"FAILED {test.name} ({test.seconds:.0f} s) repeat: ./dev test -n0 '{test.name}'")
-        out += ["  " + line[:300] for line in test.text.rstrip().splitlines()[-each:]]
+        message, _, logs = test.text.partition("\n--- ")
+        of_logs = logs.rstrip().splitlines()[-(each // 3) :]
+        of_message = message.rstrip().splitlines()[-(each - len(of_logs)) :]
+        out += ["  " + line[:300] for line in [*of_message, *(["  logs:"] if of_logs else []), *of_logs]]
     return out
 
 
