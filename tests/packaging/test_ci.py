@@ -24,7 +24,8 @@ outcome=passed
 case $FAILS in "${name%.retry} always") outcome=failed ;; "$name once") outcome=failed ;; esac
 printf '{"name": "tests/a/test_a.py::test_it", "when": "call", "outcome": "%s", "seconds": 61, "cpu": 1,' \
   $outcome >"$record"
-printf ' "processes": 1, "ended": 1, "text": "assert 1 == 2\\n--- end of server.log\\nx\\nx\\nx\\nx\\nx\\nx\\nx\\nx\\nx\\nserver: no room"}\n' >>"$record"
+printf ' "processes": 1, "ended": 1, "text": "assert 1 == 2\\n--- end of server.log\\n%s"}\n' \
+  "$(printf 'a line\\n%.0s' 1 2 3 4 5 6 7 8 9)server: no room" >>"$record"
 [ $outcome = passed ]
 """
 
