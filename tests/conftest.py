@@ -57,8 +57,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that share a node, a control plane or brokers, the longest: one worker gets them, starts one."""
-    items.sort(key=lambda item: [kind not in item.keywords for kind in ("node", "control_plane", "kafka")])
+    """Begin with tests that share a node, a control plane, brokers or a browser: one worker gets them, starts one.
+
+    They are the longest as well: at the end all but one worker would wait for them.
+    """
+    shared = ("node", "control_plane", "kafka", "page")
+    items.sort(key=lambda item: [kind not in item.keywords for kind in shared])
 
 
 @pytest.fixture
