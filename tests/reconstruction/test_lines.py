@@ -104,24 +104,6 @@ def test_of_a_key_that_stands_twice_in_json_the_innermost_counts() -> None:
 LINE = 'I1121 11:12:07.005373    4385 schedule_one.go:117] "Attempting to schedule pod" pod="default/a"'
 
 
-@pytest.mark.parametrize(
-    "framed",
-    [
-        [f"2026-11-21T11:12:07.005400123Z stderr F {LINE}"],
-        [f"2026-11-21T11:12:07.0054Z stderr P {LINE[:40]}", f"2026-11-21T11:12:07.0054Z stderr F {LINE[40:]}"],
-        [json.dumps({"log": LINE + "\n", "stream": "stderr", "time": "2026-11-21T11:12:07.005400123Z"})],
-        [
-            json.dumps({"log": LINE[:40], "stream": "stderr", "time": "2026-11-21T11:12:07.0054Z"}),
-            json.dumps({"log": LINE[40:] + "\n", "stream": "stderr", "time": "2026-11-21T11:12:07.0054Z"}),
-        ],
-    ],
-)
-def test_what_a_container_runtime_wraps_around_is_taken_off_and_gives_the_year(framed: list[str]) -> None:
-    (told,) = read(*framed, near=0)
-    assert told.pod == "default/a"
-    assert datetime.fromtimestamp(told.time // 10**9, UTC).year == 2026
-
-
 def test_the_year_turns_within_a_log() -> None:
     new_year = int(datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 10**9
     before = LINE.replace("1121 11:12:07", "1231 23:59:58")

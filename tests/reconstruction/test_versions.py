@@ -9,7 +9,6 @@ from podtrail.reconstruction.failed_scheduling import read_failure
 
 LOGS = sorted((Path(__file__).parents[1] / "data" / "kube-scheduler" / "ages").iterdir())
 REFUSED = 'running Bind plugin "DefaultBinder": pods "web-0" is forbidden'
-FRAMINGS = ["2026-11-21T11:12:07.000400123Z stderr F {}", "2026-11-21T19:12:07.0+08:00 stderr F {}"]
 
 
 def lines_of(log: Path) -> list[bytes]:
@@ -27,13 +26,6 @@ def test_each_age_tells_the_same_attempts(runs: Any, log: Path) -> None:
     assert not result.log.unknown
     refusals = {refusal.plugin: refusal.nodes for refusal in read_failure(drafts[0].message).refusals}
     assert refusals == {"TaintToleration": 1, "NodeResourcesFit": 2}
-
-
-@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
-@pytest.mark.parametrize("framing", FRAMINGS, ids=["UTC", "a zone"])
-def test_each_age_is_read_from_a_container_runtime_too(runs: Any, log: Path, framing: str) -> None:
-    lines = [framing.format(line.decode()).encode() for line in lines_of(log)]
-    assert runs.rebuild([lines]).outcome.attempts.total() == 3
 
 
 def test_json_that_a_shipper_has_spaced_is_read_as_well(runs: Any) -> None:

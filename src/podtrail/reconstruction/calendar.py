@@ -1,33 +1,87 @@
 """When a log line was written: klog's header has neither a year nor a zone. Lengths of time, as Go prints them."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SECOND = 1_000_000_000
 _MICROSECOND = 1_000
 DAY = 86_400 * SECOND
 _MOST = 4096
+_MINUTE: Final = 60 * SECOND
+_EARLY: Final = -2 * _MINUTE
+_LATE: Final = 7 * _MINUTE
+"""Between these a line may seem to have been written before or after its own time."""
+_PROMPT: Final = 10 * SECOND
+_MOST_DOUBT: Final = 3
+"""Lines that must agree before a known offset changes."""
+_HOURS: Final = (*range(-12, 15), -9.5, -3.5, -2.5, 3.5, 4.5, 5.5, 5.75, 6.5, 8.75, 9.5, 10.5, 12.75, 13.75)
+OFFSETS: Final = tuple(sorted(int(hours * 60) * _MINUTE for hours in _HOURS))
+"""All offsets from UTC that zones have, in nanoseconds."""
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+\-\u2212])(\d{1,2}):?([0-5]\d)?")
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND}
 _TERM = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _LENGTH = re.compile(rf"(?:{_TERM.pattern})+")
 
 
 class Calendar:
-    """Reads moments, in UTC, which containers run in. The year is the one that comes nearest to what is known."""
+    """Converts klog's local times to moments. Chooses the year nearest to the known moments.
 
-    def __init__(self, near: int) -> None:
-        """`near` is a moment about which the log was written, Unix nanoseconds."""
+    The offset from UTC comes from the zone that a user names, or from moments that are known from other sources.
+    Without either, times are taken as UTC.
+    """
+
+    def __init__(self, near: int, zone: tzinfo | None = None) -> None:
+        """`near` is a moment about which the log was written, Unix nanoseconds; `zone` is that of its times."""
         self.near = near
+        self.zone = zone
+        self.known = zone is not None
+        """Whether the offset was given or derived."""
+        self.offset = 0
+        """Nanoseconds by which local time is ahead of UTC."""
+        self._changed = 0
         self._seconds: dict[bytes, int] = {}
 
-    def klog(self, stamp: bytes, micros: bytes) -> int | None:
-        """Return the moment of `MMDD HH:MM:SS` and microseconds; None for one that no calendar has."""
+    def klog(self, stamp: bytes, micros: bytes, written: int | None = None) -> int | None:
+        """Return the moment of `MMDD HH:MM:SS` and microseconds; None for one that no calendar has.
+
+        Args:
+            stamp: Month, day and time of day as klog writes them.
+            micros: Six digits.
+            written: When the line was written by another clock that knows its zone, Unix nanoseconds.
+        """
         second = self._seconds.get(stamp)
         if second is None:
             second = self._second(stamp)
             if second is None:
                 return None
-        return second + int(micros) * _MICROSECOND
+        local = second + int(micros) * _MICROSECOND
+        if written is not None and self.zone is None:
+            self.compare(local, written)
+        return self.utc(local)
+
+    def utc(self, local: int) -> int:
+        """Return the moment of a local time that is given as if it were UTC."""
+        if self.zone is None:
+            return local - self.offset
+        wall = datetime.fromtimestamp(local // SECOND, UTC).replace(tzinfo=self.zone)
+        offset = wall.utcoffset()
+        return local - int(offset.total_seconds()) * SECOND if offset else local
+
+    def compare(self, local: int, written: int) -> None:
+        """Derive the offset from a local time and the moment at which it was written."""
+        if _EARLY <= written - local + self.offset <= _LATE:
+            self.known, self._changed = True, 0
+            return
+        offset = nearest_offset(local, written)
+        if offset is None:
+            return
+        if self.known:  # summer time begins or ends, unless the envelope's time is that of a late delivery
+            self._changed += abs(written - local + offset) < _PROMPT
+            if self._changed < _MOST_DOUBT:
+                return
+        self.offset, self.known, self._changed = offset, True, 0
 
     def learn(self, moment: int) -> None:
         """Take a moment that was written with its year."""
@@ -50,6 +104,42 @@ class Calendar:
         self._seconds[stamp] = nearest
         self.near = nearest
         return nearest
+
+
+def nearest_offset(local: int, written: int) -> int | None:
+    """Return the offset of a zone in which a line with this local time was written at this moment; None if none fits.
+
+    A line is written at once, or a few minutes late.
+    """
+    late = {offset: written - local + offset for offset in OFFSETS}
+    fitting = [offset for offset, by in late.items() if _EARLY <= by <= _LATE]
+    return min(fitting, key=lambda offset: abs(late[offset]), default=None)
+
+
+def zone_of(text: str) -> tzinfo:
+    """Return a zone by its IANA name, or by its offset (`+02:00`).
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if found := _OFFSET.fullmatch(text):
+        sign = -1 if found[1] in "-\u2212" else 1
+        minutes = int(found[2]) * 60 + int(found[3] or 0)
+        if minutes > 14 * 60:
+            raise ValueError(f"{text!r} is not an offset from UTC: the largest one is +14:00")
+        return timezone(timedelta(minutes=sign * minutes))
+    if text.upper() in ("UTC", "Z", "GMT"):
+        return UTC
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{text!r} is not a time zone: write a name (Europe/Berlin) or an offset (+02:00)") from None
+
+
+def offset_text(offset: int) -> str:
+    """Return an offset as `UTC+02:00`."""
+    minutes = abs(offset) // (60 * SECOND)
+    return f"UTC{'-' if offset < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
 
 
 def _moment(stamp: bytes, year: int) -> int | None:

@@ -55,10 +55,12 @@ def writable(text: str) -> str:
 
 def unquote(quoted: str) -> str:
     """Return what Go's `%q` has quoted, without its quotes, cut to `LONGEST_VALUE`."""
-    text = quoted[: 6 * LONGEST_VALUE]
-    if "\\" in text:
-        text = _ESCAPE.sub(_unescape, text)
-    return text[:LONGEST_VALUE]
+    return unquote_whole(quoted[: 6 * LONGEST_VALUE])[:LONGEST_VALUE]
+
+
+def unquote_whole(quoted: str) -> str:
+    """Return what Go's `%q` or JSON has quoted, without its quotes."""
+    return _ESCAPE.sub(_unescape, quoted) if "\\" in quoted else quoted
 
 
 def _unescape(found: re.Match[str]) -> str:

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import tzinfo
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
-from podtrail.reconstruction.calendar import Calendar
-from podtrail.reconstruction.container import Container
+from podtrail.reconstruction.calendar import Calendar, offset_text, rfc3339
+from podtrail.reconstruction.envelope import Envelope
+from podtrail.reconstruction.json_envelope import is_headerless
+from podtrail.reconstruction.klog import LONGEST_VALUE
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE
 from podtrail.reconstruction.utiltrace import Block, number_of, read_begin, read_block, read_on
@@ -25,6 +28,10 @@ _UID = re.compile(
 _OF_NO_POD = frozenset({Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
+_FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
+_FILE_HEADER: Final = (b"Running on machine: ", b"Binary: Built with ", b"Previous log: ", b"Log line format: ")
+"""What klog writes at the beginning of each file of its own."""
+_NO_ZONE: Final = "lines whose time zone is not known, read as UTC; --timezone sets it"
 _MOST_ORIGINS = 64
 
 
@@ -50,25 +57,37 @@ class LineMeaning(NamedTuple):
 class SchedulerLog:
     """Reads one log. What it holds between lines is bounded."""
 
-    def __init__(self, source: str, near: int, counts: LineCounts) -> None:
-        """`source` names the file; `near` is a moment about which it was written, Unix nanoseconds."""
+    def __init__(self, source: str, near: int, counts: LineCounts, zone: tzinfo | None = None) -> None:
+        """Read the log of `source`, the name of its file.
+
+        Args:
+            source: The name of the file.
+            near: A moment about which the log was written, Unix nanoseconds.
+            counts: Counts its lines.
+            zone: The time zone of the log; None: derived, else UTC.
+        """
         self._source = source
-        self._calendar = Calendar(near)
+        self.calendar = Calendar(near, zone)
         self._counts = counts
-        self._container = Container()
+        self._envelope = Envelope()
         self._blocks: dict[bytes, tuple[int, str, Block]] = {}
         self._held: list[bytes] = []
         self._held_size = 0
+        self._held_written: int | None = None
         self._newest = 0
         self._origins: dict[bytes, str] = {}
 
     @property
     def holds(self) -> bool:
-        """Whether a line with values of several lines waits for the next one, which shows that it is whole."""
-        return bool(self._held)
+        """Whether a line waits for the next one, which shows that it is whole."""
+        return bool(self._held) or self._envelope.holds
 
     def end(self) -> Iterator[LineMeaning]:
-        """Yield what the line tells that waits for more: nothing more comes."""
+        """Yield what the lines tell that wait for more: nothing more comes."""
+        waiting = self._envelope.end()
+        self._correct()
+        for line, written, near in waiting:
+            yield from self._read(line, written, near)
         if self._held and (held := self._release()):
             yield held
 
@@ -79,28 +98,49 @@ class SchedulerLog:
             counts.lines += 1
             if len(raw) > LONGEST_LINE:
                 counts.unknown["longer than 1 MiB"] += 1
-                continue
-            line = raw
-            if raw[:1] not in _BEGINS:
-                unwrapped = self._container.unwrap(raw)
-                if unwrapped is None:
-                    counts.continued += 1
-                    continue
-                line, written = unwrapped
-                if written is not None:
-                    self._calendar.learn(written)
-            read = klog.read_line(line)
-            if read is None:
-                told = self._otherwise(line)
-            else:
+            elif raw[:1] in _BEGINS and not self._envelope.inside and (read := klog.read_line(raw)) is not None:
                 if self._held and (held := self._release()):
                     yield held
-                told = self._text(line, read)
-            if told is not None:
-                yield told
+                if (told := self._text(raw, read, None)) is not None:
+                    yield told
+            else:
+                yield from self._unwrap(raw)
 
-    def _otherwise(self, line: bytes) -> LineMeaning | None:
+    def _unwrap(self, raw: bytes) -> Iterator[LineMeaning]:
         """Read a line that does not begin as klog's text does."""
+        unwrapped = self._envelope.unwrap(raw, within=bool(self._held))
+        released = self._correct()
+        if not unwrapped:
+            self._counts.continued += 1
+        self._counts.lines += max(0, len(unwrapped) - released - 1)
+        for line, written, near in unwrapped:
+            yield from self._read(line, written, near)
+
+    def _correct(self) -> int:
+        """Correct the counts of lines whose end was not known before; return how many are whole after all."""
+        envelope = self._envelope
+        damaged, released = envelope.damaged, envelope.released
+        envelope.damaged = envelope.released = 0
+        self._counts.continued -= damaged + released
+        if damaged:
+            self._counts.unknown["JSON that is cut off or damaged"] += damaged
+        return released
+
+    def _read(self, line: bytes, written: int | None, near: int | None) -> Iterator[LineMeaning]:
+        if written is not None or near is not None:
+            self.calendar.learn(written if written is not None else near or 0)
+        read = klog.read_line(line)
+        if read is None:
+            told = self._otherwise(line, written)
+        else:
+            if self._held and (held := self._release()):
+                yield held
+            told = self._text(line, read, written)
+        if told is not None:
+            yield told
+
+    def _otherwise(self, line: bytes, written: int | None) -> LineMeaning | None:
+        """Read a line that has no header of klog."""
         counts = self._counts
         if line[:1] == b"{":
             return self._json(line)
@@ -112,9 +152,22 @@ class SchedulerLog:
                 self._hold(line)
         elif not line.strip():
             counts.continued += 1
+        elif written is not None and is_headerless(line[:LONGEST_VALUE].decode("utf-8", "replace")):
+            return self._headerless(line, written)
+        elif found := _FILE_CREATED.match(line):
+            self.calendar.learn(rfc3339(f"{found[1].decode()}-07-01T00:00:00Z") or self.calendar.near)
+            counts.other += 1
+        elif line.startswith(_FILE_HEADER):
+            counts.other += 1
         else:
             counts.unknown["not a line of kube-scheduler"] += 1
         return None
+
+    def _headerless(self, line: bytes, written: int) -> LineMeaning | None:
+        """Read a line that was written with --skip-headers: the envelope has its time."""
+        line = b"I0101 00:00:00.000000 1 file.go:1] " + line
+        read = klog.read_line(line)
+        return self._text(line, read, written, at=written) if read else None
 
     def _hold(self, line: bytes) -> None:
         if self._held_size < _MOST_HELD:
@@ -133,31 +186,42 @@ class SchedulerLog:
             else:
                 joined += line[1:].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b"\\n"
         read = klog.read_line(joined)
-        return self._text(joined, read) if read else None
+        return self._text(joined, read, self._held_written) if read else None
 
-    def _text(self, line: bytes, read: klog.Line) -> LineMeaning | None:
+    def _text(self, line: bytes, read: klog.Line, written: int | None, at: int | None = None) -> LineMeaning | None:
+        """Read a line of klog; `at` is its time if the header has none."""
         kind = MESSAGES.get(read.message) if read.pairs else None
         if kind is not None:
             if line.endswith(_OPEN_VALUE):
                 self._hold(line)
+                self._held_written = written
                 return None
             values = klog.pairs_of(line, read.pairs)
         elif read.pairs:
             self._counts.other += 1
             return None
         elif read.message.startswith(b"Trace["):
-            self._trace_begins(read)
+            self._trace_begins(read, written)
             return None
         elif words := read_words(read.message):
             kind, values = words
         else:
             self._counts.other += 1
             return None
-        time = self._calendar.klog(read.stamp, read.micros)
+        time = self._time(read, written) if at is None else at
         if time is None:
             self._counts.unknown["a time that no calendar has"] += 1
             return None
         return self._told(time, kind, self._origin(read.process), values, line)
+
+    def _time(self, read: klog.Line, written: int | None) -> int | None:
+        time = self.calendar.klog(read.stamp, read.micros, written)
+        calendar = self.calendar
+        if not calendar.known:
+            self._counts.notes[_NO_ZONE] += 1
+        elif calendar.offset:
+            self._counts.notes[f"times at {offset_text(calendar.offset)}"] += 1
+        return time
 
     def _origin(self, process: bytes) -> str:
         origin = self._origins.get(process)
@@ -177,6 +241,7 @@ class SchedulerLog:
             if block is None:
                 self._counts.other += 1
                 return None
+            self.calendar.compare(block.start + block.took, time)  # JSON's own time has a zone
             return self._traced(time, self._source, block)
         kind = MESSAGES.get(message)
         words = None if kind is not None else read_words(message)
@@ -216,8 +281,8 @@ class SchedulerLog:
         self._newest = time
         return LineMeaning(time, kind, origin, pod, values)
 
-    def _trace_begins(self, read: klog.Line) -> None:
-        time = self._calendar.klog(read.stamp, read.micros)
+    def _trace_begins(self, read: klog.Line, written: int | None) -> None:
+        time = self.calendar.klog(read.stamp, read.micros, written)
         block = read_begin(read.message[:_LONGEST_STEP].decode("utf-8", "replace"))
         number = number_of(read.message)
         if time is None or block is None or number is None:
@@ -245,6 +310,7 @@ class SchedulerLog:
         if block.name != "Scheduling" or not is_pod(pod):
             self._counts.other += 1
             return None
-        self._calendar.learn(block.start)
+        self.calendar.learn(block.start)
+        block.start = self.calendar.utc(block.start)
         self._counts.account(Kind.TRACE)
         return LineMeaning(time, Kind.TRACE, origin, pod, {}, block)
