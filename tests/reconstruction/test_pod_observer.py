@@ -94,15 +94,51 @@ def test_any_other_has_the_whole_second_of_the_object_and_says_so(change: str, a
     assert "podtrail.inferred" not in listed.attributes
 
 
-def test_a_pod_is_gated_from_its_creation_until_its_gates_are_gone() -> None:
+def condition(kind: str, status: str, reason: str = "", message: str = "", second: int = 33) -> dict[str, Any]:
+    told = {"type": kind, "status": status, "reason": reason, "message": message}
+    return {"conditions": [told | {"lastTransitionTime": f"2026-11-22T17:13:{second}Z"}]}
+
+
+def test_gates_are_reported_while_they_hold_a_pod_and_once_they_are_gone() -> None:
     observer = PodObserver()
     held = pod(spec={"schedulingGates": [{"name": "example.com/quota"}, {"name": "example.com/licence"}]})
-    assert [span.name for span in spans(observer.take("ADDED", held, CREATED + 1))] == ["pod created"]
+    created, first = spans(observer.take("ADDED", held, CREATED + 1))
+    assert (created.name, first.name) == ("pod created", "pod unscheduled")
+    assert first.attributes["podtrail.pod.reason"] == "SchedulingGated"
+    assert first.attributes["k8s.pod.scheduling_gates"] == ["example.com/quota", "example.com/licence"]
     one = pod(spec={"schedulingGates": [{"name": "example.com/licence"}]})
-    assert observer.take("MODIFIED", one, CREATED + SECOND) == []
+    (left,) = spans(observer.take("MODIFIED", one, CREATED + SECOND))
+    assert (left.start, left.attributes["k8s.pod.scheduling_gates"]) == (CREATED + SECOND, ["example.com/licence"])
     (gated,) = spans(observer.take("MODIFIED", pod(), CREATED + 3 * SECOND))
     assert (gated.name, gated.start, gated.end) == ("pod gated", CREATED, CREATED + 3 * SECOND)
     assert gated.attributes["k8s.pod.scheduling_gates"] == ["example.com/licence"]
+
+
+def test_why_a_pod_has_no_node_is_read_from_its_condition() -> None:
+    observer = PodObserver()
+    seen = []
+    for at, reason in enumerate(("NotReadyForScheduling", "Unschedulable", "Unschedulable", ""), start=40):
+        status = condition("PodScheduled", "False" if reason else "True", reason, f"message {at}")
+        seen += spans(observer.take("MODIFIED", pod(status=status), CREATED + at * SECOND))
+    told = [(span.attributes["podtrail.pod.transition"], span.attributes.get("podtrail.pod.message")) for span in seen]
+    assert told == [
+        ("created", None),
+        ("unscheduled", "message 40"),
+        ("gated", "message 40"),
+        ("unscheduled", "message 41"),
+        ("scheduled", "message 43"),
+    ]
+
+
+@pytest.mark.parametrize("change", ["MODIFIED", "LISTED"])
+def test_a_pod_that_stops_being_ready_says_so_also_when_it_is_listed_later(change: str) -> None:
+    started = {"name": "main", "state": {"running": {"startedAt": "2026-11-22T17:13:35Z"}}}
+    before, after = (condition("Ready", "False", second=second) for second in (34, 59))
+    observer = PodObserver()
+    first = spans(observer.take(change, pod(status={"containerStatuses": [started]} | before), CREATED + 60 * SECOND))
+    assert "pod not ready" not in [span.name for span in first]
+    (lost,) = spans(observer.take(change, pod(status={"containerStatuses": [started]} | after), CREATED + 60 * SECOND))
+    assert (lost.name, lost.start) == ("pod not ready", CREATED + 26 * SECOND)
 
 
 def test_one_that_went_while_nobody_watched_is_deleted_when_it_was_missed() -> None:

@@ -12,6 +12,11 @@ CONTAINER: Final = "k8s.container.name"
 RESTARTS: Final = "k8s.container.restart_count"
 REASON: Final = "podtrail.pod.reason"
 MESSAGE: Final = "podtrail.pod.message"
+GATES: Final = "k8s.pod.scheduling_gates"
+SCHEDULING_GATED: Final = "SchedulingGated"
+NOT_READY_FOR_SCHEDULING: Final = "NotReadyForScheduling"
+"""Reasons of a condition `PodScheduled` by which a Pod is held outside of the scheduler's active queue (KEP-3521,
+KEP-5501)."""
 ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Why containers wait that nothing is wrong with."""
 
@@ -20,11 +25,12 @@ class PodTransition(NamedTuple):
     """A transition of a Pod, as a span tells it."""
 
     kind: str
-    """`created`, `gated`, `scheduled`, `initialized`, `started`, `waiting`, `terminated`, `ready`, `finished`,
-    `deleting`, `deleted`."""
+    """`created`, `unscheduled`, `gated` (told when it is over), `scheduled`, `initialized`, `started`, `waiting`,
+    `terminated`, `ready`, `not ready`, `disrupted`, `resize pending`, `resizing`, `resized`, `finished`, `deleting`,
+    `deleted`."""
     uid: str
     container: str
-    """Of `started`, `waiting`, `terminated`."""
+    """Of `started`, `waiting`, `terminated`, `resized`."""
     restarts: int
     reason: str
     message: str

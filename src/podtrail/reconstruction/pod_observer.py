@@ -4,23 +4,33 @@ A span's ids follow from the Pod's uid and the transition: who lists again after
 tells the same spans.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from podtrail.lru import Lru
 from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
-from podtrail.otlp.pod_transition import TRANSITION
+from podtrail.otlp.pod_transition import (
+    CONTAINER,
+    GATES,
+    MESSAGE,
+    NOT_READY_FOR_SCHEDULING,
+    REASON,
+    SCHEDULING_GATED,
+    TRANSITION,
+)
 from podtrail.reconstruction.identifiers import span_id, trace_id
-from podtrail.reconstruction.pod_transitions import SECOND, Transition, gates, mapping, text, transitions
+from podtrail.reconstruction.pod_transitions import SECOND, Transition, mapping, resources, text, transitions
 from podtrail.reconstruction.watch import claimed_parent
 
 _RESOURCE: Final = resource_header({"service.name": "k8s_pods"})
 _SCOPE: Final = scope_header("podtrail.k8s_pods")
-_OF_CONTAINERS: Final = frozenset({"started", "waiting", "terminated"})
+_OF_CONTAINERS: Final = frozenset({"started", "waiting", "terminated", "resized"})
+_HELD: Final = frozenset({SCHEDULING_GATED, NOT_READY_FOR_SCHEDULING})
 _INTERNAL: Final = 1
 _FAILED: Final = 2
-_MOST_TOLD: Final = 256
-"""Transitions of a Pod that are told; a container that restarts for days is not, beyond."""
+_MOST_TOLD: Final = 1_024
+"""Transitions of a Pod that are remembered: more than an object shows at once, so that none is told twice."""
 _WHEN_SEEN: Final = "start: when it was seen, within the second that the object says"
 _UNSAID: Final = "start: when it was seen; the object does not say"
 _GONE: Final = "start: when it was missed; it went while nobody watched"
@@ -30,9 +40,13 @@ _GONE: Final = "start: when it was missed; it went while nobody watched"
 class _Watched:
     """A Pod that is watched."""
 
-    gates: tuple[str, ...] = ()
-    created: int = 0
-    told: set[tuple[str, str]] = field(default_factory=set)
+    held: Transition | None = None
+    """Why it is held outside of the scheduler's active queue, if it is."""
+    unscheduled: bool = False
+    """It was told why it has no node."""
+    resources: dict[str, str] = field(default_factory=dict)
+    """Of each container, as the kubelet has applied them."""
+    told: Lru[tuple[str, str], bool] = field(default_factory=lambda: Lru(_MOST_TOLD))
 
 
 class PodObserver:
@@ -62,10 +76,15 @@ class PodObserver:
         live = change in ("ADDED", "MODIFIED", "DELETED")
         told: list[Group] = []
         if change != "MISSED":
-            told += self._gates(known, pod, arrival, gone=change == "DELETED")
-            for transition in transitions(pod):
+            found = list(transitions(pod))
+            told += self._released(known, pod, found, arrival, gone=change == "DELETED")
+            for transition in [*found, *_resized(known, pod)]:
+                # A condition that stays False keeps its time when its reason changes.
+                again = transition.kind == "unscheduled" and known.unscheduled
                 if self._is_news(known, transition):
-                    told.append(_group(pod, transition, _when(transition, arrival, live=live)))
+                    known.unscheduled = known.unscheduled or transition.kind == "unscheduled"
+                    shown = transition._replace(since=0) if again else transition
+                    told.append(_group(pod, shown, _when(shown, arrival, live=live)))
         if change in ("DELETED", "MISSED"):
             del self._pods[uid]
             how = _GONE if change == "MISSED" else _UNSAID
@@ -74,23 +93,35 @@ class PodObserver:
 
     def _is_news(self, known: _Watched, transition: Transition) -> bool:
         key = transition.kind, transition.which
-        if key in known.told or len(known.told) >= _MOST_TOLD:
-            return False
-        known.told.add(key)
-        return True
+        news = key not in known.told
+        known.told.put(key, True)
+        return news
 
-    def _gates(self, known: _Watched, pod: Mapping[str, Any], arrival: int, *, gone: bool) -> list[Group]:
-        """Tell of gates once they are gone."""
-        there = () if gone else gates(pod)
-        before, known.gates = known.gates, there or known.gates
-        if not known.created:
-            known.created = next(transitions(pod)).since or arrival
-        if there or not before or ("gated", "") in known.told:
+    def _released(
+        self, known: _Watched, pod: Mapping[str, Any], found: list[Transition], arrival: int, *, gone: bool
+    ) -> list[Group]:
+        """Return that a Pod is no longer held by gates or by a PreEnqueue plugin, and remember why it is held now."""
+        held = next((one for one in found if one.kind == "unscheduled" and one.attributes[REASON] in _HELD), None)
+        before, known.held = known.held, held
+        if held is not None and (before is not None or known.unscheduled):
+            known.held = held._replace(since=before.since if before else arrival)  # since when it is held at all
+        over = known.held if gone else before if held is None else None
+        if over is None:
             return []
-        known.told.add(("gated", ""))
-        told: dict[str, Value] = {"k8s.pod.scheduling_gates": list(before)}
-        times = (min(known.created, arrival), arrival, SECOND, "end: when the gates were seen to be gone")
-        return [_group(pod, Transition("gated", "", known.created, told), times)]
+        told = Transition("gated", "" if GATES in over.attributes else over.which, over.since, over.attributes)
+        if not self._is_news(known, told):
+            return []
+        times = (min(over.since or arrival, arrival), arrival, SECOND, "end: when the gates were seen to be gone")
+        return [_group(pod, told, times)]
+
+
+def _resized(known: _Watched, pod: Mapping[str, Any]) -> Iterator[Transition]:
+    """Yield the containers that the kubelet gave other resources while they run."""
+    before, known.resources = known.resources, resources(pod)
+    for name, now in known.resources.items():
+        if before.get(name, now) != now:
+            told: dict[str, Value] = {CONTAINER: name, MESSAGE: f"{before[name]} -> {now}"}
+            yield Transition("resized", f"{name}/{before[name]}/{now}", 0, told)
 
 
 Times = tuple[int, int, int, str]

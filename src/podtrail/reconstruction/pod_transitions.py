@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from podtrail.otlp import Value
-from podtrail.otlp.pod_transition import CONTAINER, MESSAGE, REASON, RESTARTS
+from podtrail.otlp.pod_transition import (
+    CONTAINER,
+    GATES,
+    MESSAGE,
+    NOT_READY_FOR_SCHEDULING,
+    REASON,
+    RESTARTS,
+    SCHEDULING_GATED,
+)
 from podtrail.reconstruction.calendar import rfc3339
 from podtrail.reconstruction.klog import writable
 
@@ -17,7 +25,16 @@ _LONGEST: Final = 500
 _MOST_CONTAINERS: Final = 64
 _MOST_RESTARTS: Final = (1 << 31) - 1
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-_CONDITIONS: Final = {"PodScheduled": "scheduled", "Initialized": "initialized", "Ready": "ready"}
+_CONDITIONS: Final = {
+    "PodScheduled": "scheduled",
+    "Initialized": "initialized",
+    "Ready": "ready",
+    "DisruptionTarget": "disrupted",
+    "PodResizePending": "resize pending",
+    "PodResizeInProgress": "resizing",
+}
+_AGAIN: Final = frozenset({"ready", "disrupted", "resize pending", "resizing"})
+"""What may happen to a Pod several times."""
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -38,13 +55,20 @@ def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
     """Yield what a Pod's object says has happened so far."""
     meta, spec, status = mapping(pod, "metadata"), mapping(pod, "spec"), mapping(pod, "status")
     yield Transition("created", "", _moment(meta, "creationTimestamp"), {})
-    conditions = {str(each.get("type")): each for each in _list(status, "conditions") if each.get("status") == "True"}
-    if "PodScheduled" not in conditions and text(spec, "nodeName"):
-        yield Transition("scheduled", "", 0, {})
+    told = {str(each.get("type")): each for each in _list(status, "conditions")}
+    conditions = {kind: each for kind, each in told.items() if each.get("status") == "True"}
+    if "PodScheduled" not in conditions:
+        if text(spec, "nodeName"):
+            yield Transition("scheduled", "", 0, {})
+        else:
+            yield from _unscheduled(pod, told.get("PodScheduled", {}))
     for name, kind in _CONDITIONS.items():
         if name in conditions:
             since = _moment(conditions[name], "lastTransitionTime")
-            yield Transition(kind, str(since) if kind == "ready" else "", since, {})
+            reasons = _reasons(text(conditions[name], "reason"), text(conditions[name], "message"))
+            which = "" if kind not in _AGAIN else f"{since}/{text(conditions[name], 'reason')}".removesuffix("/")
+            yield Transition(kind, which, since, reasons)
+    yield from _not_ready(pod, told.get("Ready", {}))
     ended = 0
     for container in [each for key in _STATUSES for each in _list(status, key)][:_MOST_CONTAINERS]:
         for transition in _of_container(container):
@@ -61,9 +85,54 @@ def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
         yield Transition("deleting", "", deleted - seconds * SECOND, {})
 
 
+def _unscheduled(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterator[Transition]:
+    """Yield why a Pod has no node, by its condition and its scheduling gates."""
+    held = gates(pod)
+    reason = SCHEDULING_GATED if held else text(condition, "reason")
+    if not reason or (condition and condition.get("status") == "True"):
+        return
+    since = _moment(condition, "lastTransitionTime") or _moment(mapping(pod, "metadata"), "creationTimestamp")
+    told = dict(_reasons(reason, text(condition, "message")))
+    # The messages of failed attempts name numbers of nodes, which change: the first one stands for all.
+    which = ",".join(held) if held else str(told.get(MESSAGE, "")) if reason == NOT_READY_FOR_SCHEDULING else ""
+    if held:
+        told[GATES] = list(held)
+    yield Transition("unscheduled", f"{reason}/{which}", since, told)
+
+
+def _not_ready(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterator[Transition]:
+    """Yield that a Pod stopped being ready: a condition that became False after a container had started."""
+    since = _moment(condition, "lastTransitionTime")
+    if not condition or condition.get("status") == "True" or not since:
+        return
+    states = [
+        mapping(mapping(container, key), state)
+        for container in _list(mapping(pod, "status"), "containerStatuses")
+        for key, state in (("state", "running"), ("state", "terminated"), ("lastState", "terminated"))
+    ]
+    starts = [started for state in states if (started := _moment(state, "startedAt"))]
+    if starts and min(starts) < since:
+        told = _reasons(text(condition, "reason"), text(condition, "message"))
+        yield Transition("not ready", str(since), since, told)
+
+
 def gates(pod: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the scheduling gates that hold a Pod back."""
     return tuple(text(gate, "name") for gate in _list(mapping(pod, "spec"), "schedulingGates")[:16])
+
+
+def resources(pod: Mapping[str, Any]) -> dict[str, str]:
+    """Return the resources that the kubelet has given to each container, as `cpu 500m, memory 1Gi`."""
+    return {
+        text(container, "name"): words
+        for container in _list(mapping(pod, "status"), "containerStatuses")[:_MOST_CONTAINERS]
+        if (words := _resources(mapping(container, "resources")))
+    }
+
+
+def _resources(told: Mapping[str, Any]) -> str:
+    whole = {**mapping(told, "limits"), **mapping(told, "requests")}
+    return ", ".join(f"{name} {value}" for name, value in sorted(whole.items()) if isinstance(value, str))[:_LONGEST]
 
 
 def _of_container(container: Mapping[str, Any]) -> Iterator[Transition]:
