@@ -116,7 +116,10 @@ def test_gated_names_the_gates_and_who_must_act() -> None:
 def test_a_pod_whose_gates_are_gone_and_that_was_not_tried_waits() -> None:
     library = Library()
     library.stories.note_gated("u", "default", "web-0", [], START)
-    assert "has not tried it yet" in lines(library)[1]
+    first, gates, others, *_ = lines(library)
+    assert "waiting, the scheduler has not tried it" in first
+    assert gates == "Its gates are gone."
+    assert others == "No other Pod was scheduled meanwhile, as far as is known."
 
 
 def test_preempting_names_node_and_victims_and_that_the_node_is_not_reserved(recorded: Library) -> None:

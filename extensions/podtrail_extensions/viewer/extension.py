@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from podtrail.component import Context, Fact, SimulatedTime
+from podtrail.component import Context, Fact, PendingPod, SimulatedTime
 from podtrail.otlp import Batch, Group, MalformedRequest, read_request
 from podtrail.otlp.response_writing import export_response
 from podtrail.story import Library
@@ -116,9 +116,11 @@ class Viewer:
         self._look_at_clock()
 
     def note(self, fact: Fact) -> None:
-        """Take note of a Pod that has no attempt, or of how far a simulation has come."""
+        """Take note of a Pod that waits, or of how far a simulation has come."""
         if isinstance(fact, SimulatedTime):
             self._simulated_until = max(self._simulated_until, fact.until)
+        elif isinstance(fact, PendingPod):
+            self.stories.note_pending(fact)
         else:
             self.stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 

@@ -12,7 +12,7 @@ import click
 from podtrail.cli.address_in_use import advice
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
-from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod
+from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod, PendingPod
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
 from podtrail.pipeline.settings import Settings
@@ -114,9 +114,11 @@ class _Told:
         self._stories.observe(batch)
 
     def note(self, fact: Fact) -> None:
-        """Take note of a Pod that has no attempt."""
-        if isinstance(fact, GatedPod):
-            assert self._stories is not None
+        """Take note of a Pod that waits."""
+        assert self._stories is not None
+        if isinstance(fact, PendingPod):
+            self._stories.note_pending(fact)
+        elif isinstance(fact, GatedPod):
             self._stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
     def print(self, service: Service, *, serving: bool) -> None:

@@ -5,6 +5,7 @@ Advice is only a command that looks. What the spans do not tell is said to be "n
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
@@ -35,6 +36,21 @@ _SHORTER = (
 )
 
 
+class OtherPods(NamedTuple):
+    """What the scheduler did for others while a Pod waited."""
+
+    pods: int = 0
+    """How many were scheduled."""
+    last: str = ""
+    """The last of them."""
+    last_unix_nano: int = 0
+    schedulers: frozenset[str] = frozenset()
+    """Whose attempts are known, by profile."""
+
+
+_NO_OTHERS = OtherPods()
+
+
 @dataclass(frozen=True, slots=True)
 class PodContext:
     """What is known beside a Pod's own story."""
@@ -52,6 +68,8 @@ class PodContext:
     """What other components did that is linked with the attempt told of."""
     created: PodRequest | None = None
     deleted: PodRequest | None = None
+    others: OtherPods = _NO_OTHERS
+    """Of a Pod that was never tried."""
 
 
 def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
@@ -147,6 +165,11 @@ def _same(pod: PodStory, told: AttemptStory) -> list[Line]:
 
 def gated(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return which gates hold it."""
+    if not pod.gates:
+        return [
+            line("The scheduler's queue holds it: ", strong(safe(pod.held_by, 300))),
+            line("A PreEnqueue plugin keeps it from being tried until that changes."),
+        ]
     gates = [safe(gate, 80) for gate in pod.gates[:6]] + ([f"{len(pod.gates) - 6} more"] if len(pod.gates) > 6 else [])
     since = f" since {clock(pod.since_unix_nano)} UTC" if pod.since_unix_nano is not None else ""
     return [
@@ -232,8 +255,46 @@ def error(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: 
 def waiting(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return that nothing was decided yet."""
     if not pod.attempts:
-        return [line("Its gates are gone; the scheduler has not tried it yet.")]
+        gates = [line("Its gates are gone.")] if pod.gated_since_unix_nano is not None else []
+        return [*gates, *_never_tried(pod, around)]
     return [line("No attempt with a result was seen: one is running, or its root span was lost.")]
+
+
+def _never_tried(pod: PodStory, around: PodContext) -> list[Line]:
+    """Return what the scheduler did for other Pods while this one was not tried."""
+    others = around.others
+    asks = f"It asks for the scheduler {safe(pod.scheduler, 80)}. " if pod.scheduler else ""
+    if not others.pods:
+        return [line(f"{asks}No other Pod was scheduled meanwhile, as far as is known.")]
+    last = f"the last {safe(others.last, 100)} at {clock(others.last_unix_nano)} UTC"
+    lines = [line(f"Meanwhile {several(others.pods, 'other Pod')} {_were(others.pods)} scheduled, {last}.")]
+    if pod.scheduler and pod.scheduler not in others.schedulers:
+        known = ", ".join(safe(name, 60) for name in sorted(others.schedulers)[:3])
+        return [line(f"{asks}No attempt of that one is known{f', only of {known}' if known else ''}."), *lines]
+    return [*lines, line("The scheduler works, but this Pod is not in its queue, or no line about it was read.")]
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def deleted(pod: PodStory, around: PodContext, most: int) -> list[Line]:
+    """Return why it had no node when it was deleted, or how it got one."""
+    told = pod.explained
+    match pod.left_as:
+        case "scheduled":
+            return scheduled(pod, around, most)
+        case "gated":
+            held = ", ".join(pod.gates) if pod.gates else pod.held_by
+            return [line("Until then it was held by: ", strong(safe(held, 300)))]
+        case "bind refused" if pod.last:
+            return [line("Its bind was denied: ", strong(safe(read_bind_refusal(pod.last.bind_error).why, 400)))]
+        case "unschedulable" | "preempting" if told:
+            return [*no_node_fits(told, max(4, most - 2)), *_preemption(told), *_same(pod, told)]
+        case "error" if pod.last:
+            return [line("Its last attempt failed with an error: ", strong(safe(pod.last.message, 400)))]
+        case _:
+            return []
 
 
 def binding(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature

@@ -37,6 +37,7 @@ _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
     "start failing": cases.on_its_node,
     "terminating": cases.on_its_node,
     "terminated": cases.on_its_node,
+    "deleted": cases.deleted,
 }
 
 
@@ -75,6 +76,8 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
     when = () if around.live else (dim(f" (as of {clock(around.now)} UTC, the end of what is held)"),)
     if pod.on_node is not None:
         return _node_lines(pod, pod.on_node, around)
+    if pod.state == "deleted":
+        return [_deleted(pod, waited, tries, when)]
     if pod.state == "scheduled":
         on = f" on {safe(pod.node, 80)}" if pod.node else ""
         took = f" in {duration(waited)}" if waited is not None else ""
@@ -99,7 +102,8 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
     match pod.state:
         case "gated":
             waits = f" for {duration(waited)}" if waited is not None else ""
-            return [line(_name(pod), " is ", state, f"{waits}: the scheduler has not tried it. 0 attempts.", *when)]
+            tried = "the scheduler has not tried it. 0 attempts" if not pod.attempts else f"{tries}{last}"
+            return [line(_name(pod), " is ", state, f"{waits}: {tried}.", *when)]
         case "preempting":
             on = f" on {safe(pod.node, 80)}" if pod.node else ""
             return [line(_name(pod), f" {pending}: ", state, f"{on}. {tries}{last}.", *when)]
@@ -107,8 +111,23 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
             by_server = pod.last is not None and read_bind_refusal(pod.last.bind_error).by_api_server
             by = " by the API server" if by_server else ""
             return [line(_name(pod), f" {pending}: ", state, f"{by}. {tries}{last}.", *when)]
+        case "waiting" if not pod.attempts:
+            return [line(_name(pod), f" {pending}: ", state, ", the scheduler has not tried it. 0 attempts.", *when)]
         case _:
             return [line(_name(pod), f" {pending}: ", state, f". {tries}{last}.", *when)]
+
+
+def _deleted(pod: PodStory, waited: int | None, tries: str, when: tuple[TextPiece, ...]) -> Line:
+    """Return when a Pod was deleted, and what it was then."""
+    at = f" at {clock(pod.deleted_unix_nano)} UTC" if pod.deleted_unix_nano else ""
+    state = TextPiece("deleted", POD_STATES["deleted"].style)
+    if pod.left_as == "scheduled":
+        on = f"; it was scheduled on {safe(pod.node, 80)}" if pod.node else "; it had been scheduled"
+        return line(_name(pod), " was ", state, f"{at}{on}. {tries}.", *when)
+    least = "" if pod.from_the_first else "at least "
+    pending = f", Pending for {least}{duration(waited)} until then" if waited is not None else ", Pending until then"
+    left = "never tried" if not pod.attempts and pod.left_as == "waiting" else str(pod.left_as)
+    return line(_name(pod), " was ", state, f"{at}{pending}: {left}. {tries}.", *when)
 
 
 def _node_lines(pod: PodStory, story: NodeStory, around: PodContext) -> list[Line]:
@@ -180,7 +199,7 @@ def _trace(attempt: AttemptStory | None) -> list[Line]:
 
 def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) -> Sequence[Line]:
     if attempt is None:
-        return []
+        return [line(f"uid {safe(pod.uid, 80)}")] if pod.uid else []
     lines: list[Line] = []
     if pod.attempts[0] is not attempt:
         lines += compare(pod.attempts[0], attempt)

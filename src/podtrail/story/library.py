@@ -10,7 +10,7 @@ from typing import NamedTuple
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.attempt_comparison import AttemptComparison, compare_attempts
-from podtrail.story.cases import PodContext
+from podtrail.story.cases import OtherPods, PodContext
 from podtrail.story.configuration_change import (
     Changer,
     change_line,
@@ -145,6 +145,8 @@ class Library:
         created, deleted = self.requests_of(pod)
         usual = self.stories.pace.usual()
         around = PodContext(now, live, usual, calls=self._calls(linked), created=created, deleted=deleted)
+        if not pod.attempts and pod.on_node is None and pod.state == "waiting":
+            around = replace(around, others=self._scheduled_since(pod))
         around = replace(around, changer=self._changer(pod, told if attempt is not None else None))
         if told and told.phases and (attempt is not None or pod.slow):
             phase = told.phases[0]
@@ -342,6 +344,18 @@ class Library:
         linked = [link for link in trace.links if link.type in _CALLS] if trace else []
         spans = [(self.store.find(link.trace_id, link.span_id), link.type) for link in linked[:_MOST_CALLS]]
         return tuple(read_call(span, kind) for span, kind in spans if span)
+
+    def _scheduled_since(self, pod: PodStory) -> OtherPods:
+        """Return what the scheduler did for other Pods since this one began to wait."""
+        since = pod.since_unix_nano or 0
+        bound = [
+            (one.end_unix_nano, f"{other.namespace}/{other.name}")
+            for other in self.stories.each()
+            if (one := other.last) and one.result == "Success" and one.end_unix_nano >= since
+        ]
+        at, last = max(bound, default=(0, ""))
+        profiles = frozenset(one.last.profile for one in self.stories.each() if one.last) - {""}
+        return OtherPods(len(bound), last, at, profiles)
 
     def _linked_with(self, pod: PodStory) -> set[bytes]:
         """Return the traces of what created and deleted a Pod, by the links of its attempts and of its life."""

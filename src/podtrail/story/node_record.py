@@ -6,10 +6,16 @@ from typing import Final, Literal, NamedTuple
 
 StepKind = Literal[
     "created",
+    "unscheduled",
     "gated",
     "scheduled",
     "exited",
     "ready",
+    "not ready",
+    "disrupted",
+    "resize pending",
+    "resizing",
+    "resized",
     "finished",
     "deleted",
     "seen started",
@@ -27,7 +33,7 @@ StepKind = Literal[
     "terminated",
 ]
 _MOST_OF_A_KIND: Final = 12
-_BEFORE_IT: Final = frozenset({"created", "gated"})
+_BEFORE_IT: Final = frozenset({"created", "unscheduled", "gated", "scheduled", "seen deleting", "deleted"})
 _ID_LENGTH: Final = 64
 _MOST_NAMES: Final = 64
 _STEP_SIZE: Final = 400
@@ -70,6 +76,8 @@ class NodeRecord:
     """When the latest sync began that succeeded, Unix nanoseconds."""
     watched: bool = False
     """Somebody who watches the Pod told of it, and so would tell that it is ready."""
+    taken_on: bool = False
+    """A watch showed that the kubelet has begun with the Pod."""
     life_trace_id: bytes = b""
     """Of the trace of its life, if that told it."""
 
@@ -83,7 +91,9 @@ class NodeRecord:
     @property
     def on_node(self) -> bool:
         """Whether it tells of more than what happened before the Pod had a node."""
-        return any(kind not in _BEFORE_IT for kind, _ in (*self.steps, *self.parts))
+        kinds = {kind for kind, _ in (*self.steps, *self.parts)}
+        leaving = "seen deleting" in kinds and "deleted" not in kinds
+        return self.taken_on or leaving or not kinds <= _BEFORE_IT
 
     def add(self, span: bytes, step: NodeStep) -> None:
         """Note a step; of the two spans of a call the kubelet's has the times, the runtime's the names."""
@@ -117,6 +127,7 @@ class NodeRecord:
         self.node = self.node or other.node
         self.last_good_sync = max(self.last_good_sync, other.last_good_sync)
         self.watched = self.watched or other.watched
+        self.taken_on = self.taken_on or other.taken_on
         for (_, span), step in other.steps.items():
             self.add(span, step)
         for (_, original), part in other.parts.items():

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, Value, cluster_name, resource_attributes, split
 from podtrail.otlp.node_words import pod_of_container, pod_of_sandbox, start_failure_in
-from podtrail.otlp.pod_transition import ALL_IS_WELL, PodTransition, read_transition
+from podtrail.otlp.pod_transition import ALL_IS_WELL, GATES, PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.values import number, text
 
@@ -35,16 +35,24 @@ _CALLS: Final[dict[str, StepKind]] = {
 }
 _TRANSITIONS: Final[dict[str, StepKind]] = {
     "created": "created",
+    "unscheduled": "unscheduled",
     "gated": "gated",
     "scheduled": "scheduled",
     "started": "seen started",
     "waiting": "seen waiting",
     "terminated": "exited",
     "ready": "ready",
+    "not ready": "not ready",
+    "disrupted": "disrupted",
+    "resize pending": "resize pending",
+    "resizing": "resizing",
+    "resized": "resized",
     "finished": "finished",
     "deleting": "seen deleting",
     "deleted": "deleted",
 }
+_BY_KUBELET: Final = frozenset({"initialized", "waiting", "started", "terminated", "ready"})
+"""Transitions of which the kubelet is the cause."""
 _PARTS: Final[dict[str, StepKind]] = {
     "created": "created",
     "gated": "gated",
@@ -193,17 +201,20 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     attributes = span.attributes
     kind = _TRANSITIONS.get(told.kind)
     record.watched = True
+    record.taken_on = told.kind in _BY_KUBELET
     if kind is not None and not (kind == "seen waiting" and told.reason in ALL_IS_WELL):
         what, reason = told.container, told.reason
-        if kind == "gated":
-            gates = attributes.get("k8s.pod.scheduling_gates")
+        if kind in ("gated", "unscheduled"):
+            gates = attributes.get(GATES)
             what = ", ".join(map(str, gates[:_MOST_GATES])) if isinstance(gates, list) else ""
         elif kind == "exited":
             reason = _exit(attributes.get("k8s.container.exit_code"), reason)
         cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], told.message[:_LONGEST]
         # Of a time in whole seconds the end is taken: by then it had happened, and what led to it stands before it.
         coarse = number(attributes.get("podtrail.time.resolution_ns")) or 0
-        record.add(span.span_id, NodeStep(kind, span.start + min(max(coarse - 1, 0), _SECOND), 0, *cut, span.trace_id))
+        took = (span.duration or 0) if kind == "gated" else 0
+        start = span.start if took else span.start + min(max(coarse - 1, 0), _SECOND)
+        record.add(span.span_id, NodeStep(kind, start, took, *cut, span.trace_id))
         record.node = text(attributes.get("k8s.node.name"))[:_LONGEST_NAME] or record.node
     namespace, name = (text(attributes.get(key))[:_LONGEST_NAME] for key in ("k8s.namespace.name", "k8s.pod.name"))
     return {PodOfTrace(told.uid[:_LONGEST_NAME], namespace, name)}

@@ -96,7 +96,10 @@ def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeS
         return ("crash loop" if failing.reason == "CrashLoopBackOff" else "start failing"), since
     if starts:
         return "running", starts[-1].end
-    return "starting", steps[0].start_unix_nano
+    if (ready := _ready(steps)) is not None:
+        return "running", ready
+    first = next((step for step in steps if step.kind not in ("created", "unscheduled", "gated")), steps[0])
+    return "starting", first.start_unix_nano
 
 
 _ECHOES: Final[dict[str, StepKind]] = {"seen started": "start", "seen waiting": "failed"}
@@ -128,7 +131,7 @@ def _ready(steps: Sequence[NodeStep]) -> int | None:
     for step in steps:
         if step.kind == "ready":
             since = step.start_unix_nano
-        elif step.kind in ("exited", "finished", "terminating", "terminated", "deleted"):
+        elif step.kind in ("not ready", "exited", "finished", "terminating", "terminated", "deleted"):
             since = None
     return since
 

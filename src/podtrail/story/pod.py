@@ -65,10 +65,22 @@ class PodStory:
     """Whether Pods of several clusters are known, so that a name alone may be that of several."""
     gated_since_unix_nano: int | None = None
     """Since when gates held it, where somebody told, also once they are gone."""
+    gated_until_unix_nano: int | None = None
+    """Until when gates held it; None while they do, or where that is unknown."""
+    past_gates: tuple[str, ...] = ()
+    """The gates that held it last, once they are gone."""
+    held_by: str = ""
+    """What keeps the scheduler from trying it beside its gates; "" for nothing."""
+    scheduler: str = ""
+    """The scheduler that it asks for; "" where that is unknown."""
+    deleted_unix_nano: int | None = None
+    """When it was deleted; None while it exists, as far as is known."""
+    left_as: PodState | None = None
+    """The state in which it was deleted; None while it exists."""
 
     def waiting(self, now: int) -> int | None:
-        """Return for how many nanoseconds it has waited, at `now`; None where that is not known."""
-        if self.since_unix_nano is None:
+        """Return for how many nanoseconds it has waited for a node, at `now`; None where that is not known."""
+        if self.since_unix_nano is None or (self.state == "scheduled" and self.until_unix_nano is None):
             return None
         return max(0, (now if self.until_unix_nano is None else self.until_unix_nano) - self.since_unix_nano)
 
@@ -129,9 +141,11 @@ def tell_pod(
     several_clusters: bool = False,
 ) -> PodStory:
     """Return the story of a Pod from its attempts in any order; `slow_after` is nanoseconds of one attempt."""
-    told = _numbered(attempts, facts.forgotten)
+    told = _numbered(_of_this_pod(facts, attempts), facts.forgotten)
+    deleted = _deletion(facts, told)
     last = told[-1] if told else None
-    state = on_node.state if on_node else _state(facts, told)
+    left_as = None if deleted is None or on_node else _state(facts, told)
+    state = on_node.state if on_node else "deleted" if left_as else _state(facts, told)
     slow = state in _MAY_BE_SLOW and any((attempt.duration or 0) >= slow_after for attempt in told)
     return PodStory(
         key=facts.key,
@@ -141,12 +155,12 @@ def tell_pod(
         state=state,
         slow=slow,
         since_unix_nano=_since(facts, told),
-        until_unix_nano=last.end_unix_nano if last and last.result == "Success" else None,
+        until_unix_nano=_until(facts, last, deleted),
         tries=max(facts.forgotten + len(told), (last.number or 0) if last else 0),
         last_try_unix_nano=last.start_unix_nano if last else None,
-        node=(on_node.node if on_node else "") or _node(told, state),
+        node=(on_node.node if on_node else "") or _node(told, state) or facts.node,
         gates=facts.gates,
-        headline=_headline(facts, told, state, slow) if on_node is None or slow else _headline_on(on_node),
+        headline=_headline(facts, told, left_as or state, slow) if on_node is None or slow else _headline_on(on_node),
         same=_same(told),
         seen=len(told),
         forgotten=facts.forgotten,
@@ -156,6 +170,12 @@ def tell_pod(
         cluster=facts.cluster,
         several_clusters=several_clusters,
         gated_since_unix_nano=facts.gated_since,
+        gated_until_unix_nano=facts.gated_until,
+        past_gates=facts.past_gates,
+        held_by=facts.held_by,
+        scheduler=facts.scheduler,
+        deleted_unix_nano=deleted,
+        left_as=left_as,
     )
 
 
@@ -187,7 +207,34 @@ def _numbered(attempts: Sequence[AttemptStory], forgotten: int) -> list[AttemptS
     return told
 
 
+def _of_this_pod(facts: PodFacts, attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
+    """Return the attempts without those of an earlier Pod: without uids, one and its successor share a key."""
+    if facts.uid:
+        return attempts
+    if facts.follows is not None:
+        attempts = [one for one in attempts if one.start_unix_nano > facts.follows]
+    return [one for one in attempts if one.start_unix_nano > (facts.deleted or 0)] or attempts
+
+
+def _deletion(facts: PodFacts, told: Sequence[AttemptStory]) -> int | None:
+    """Return when the Pod was deleted; None where its attempts show that another Pod of its name followed."""
+    if facts.deleted is None or facts.uid:
+        return facts.deleted
+    return None if told and told[0].start_unix_nano > facts.deleted else facts.deleted
+
+
+def _is_bound(facts: PodFacts, told: Sequence[AttemptStory]) -> bool:
+    """Return whether the Pod has a node by other sources than its attempts."""
+    if facts.uid or not facts.bound or not told:
+        return facts.bound
+    return told[-1].start_unix_nano <= (facts.bound_at or 0)  # else a later Pod of its name was tried
+
+
 def _state(facts: PodFacts, told: Sequence[AttemptStory]) -> PodState:
+    if _is_bound(facts, told) and (not told or told[-1].result != "Success"):
+        return "scheduled"
+    if facts.held_by and (not told or told[-1].result != "Success"):
+        return "gated"
     if not told:
         return "gated" if facts.gates else "waiting"
     last = told[-1]
@@ -203,9 +250,16 @@ def _state(facts: PodFacts, told: Sequence[AttemptStory]) -> PodState:
             return "preempting" if preempting else "unschedulable"
 
 
+def _until(facts: PodFacts, last: AttemptStory | None, deleted: int | None) -> int | None:
+    """Return when it had a node, or no longer needed one; None while it waits, or where that is unknown."""
+    if last is not None and last.result == "Success":
+        return last.end_unix_nano
+    return facts.bound_at if _is_bound(facts, (last,) if last else ()) else deleted
+
+
 def _since(facts: PodFacts, told: Sequence[AttemptStory]) -> int | None:
     if not told:
-        return facts.gated_since
+        return facts.created or facts.gated_since
     return told[0].start_unix_nano - (told[0].queue_wait or 0)
 
 
@@ -255,6 +309,8 @@ def who_said_no(why: Why, most: int = 2) -> str:
 def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, slow: bool) -> str:
     last = told[-1] if told else None
     match state:
+        case "gated" if not facts.gates:
+            return facts.held_by
         case "gated":
             more = f", {len(facts.gates) - 1} more" if len(facts.gates) > 1 else ""
             return f"gates: {facts.gates[0]}{more}"
@@ -266,7 +322,8 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
         case _ if slow:
             return _slow(max(told, key=lambda attempt: attempt.duration or 0))
         case "scheduled":
-            return f"on {last.selected_node}" if last and last.selected_node else ""
+            node = (last.selected_node if last and last.result == "Success" else "") or facts.node
+            return f"on {node}" if node else ""
         case _:
             explained = _explained(told)
             return who_said_no(explained.why) if explained else ""

@@ -18,6 +18,26 @@ class PodFacts:
     gates: tuple[str, ...] = ()
     gated_since: int | None = None
     """Unix nanoseconds."""
+    past_gates: tuple[str, ...] = ()
+    """The gates that held it last, once they are gone."""
+    gated_until: int | None = None
+    """When its gates were seen to be gone, Unix nanoseconds; None while they hold it, or where that is unknown."""
+    held_by: str = ""
+    """What keeps the scheduler from trying it beside its gates."""
+    created: int | None = None
+    """When it was created, or came to the scheduler, Unix nanoseconds; None where that is unknown."""
+    scheduler: str = ""
+    """The scheduler that it asks for; "" where that is unknown."""
+    bound: bool = False
+    """Whether a watch or the scheduler's log shows that it has a node."""
+    bound_at: int | None = None
+    """When that was seen, Unix nanoseconds; None where it had a node before anything was seen of it."""
+    node: str = ""
+    """That node."""
+    deleted: int | None = None
+    """When it was deleted, Unix nanoseconds; None while it exists, as far as is known."""
+    follows: int | None = None
+    """When the Pod that had its name before was deleted, if it has no uid; its attempts are not this one's."""
     forgotten: int = 0
     """Attempts that were known and are no longer held."""
     life_trace_id: bytes = b""

@@ -21,6 +21,7 @@ PodState = Literal[
     "running",
     "terminating",
     "terminated",
+    "deleted",
 ]
 
 
@@ -57,6 +58,7 @@ POD_STATES: Final[Mapping[PodState, PodStateLook]] = {
     "running": PodStateLook("green", "✓", "good", node="node", waits=False, settled=True),
     "terminating": PodStateLook("blue", "·", "held", node="node", waits=False, settled=True),
     "terminated": PodStateLook("blue", "■", "", node="ran on", waits=False, settled=True),
+    "deleted": PodStateLook("blue", "■", "", node="was on", waits=False, settled=True),
 }
 """By urgency."""
 SLOW: Final = PodStateLook("amber", "~", "held", node="node", waits=False)

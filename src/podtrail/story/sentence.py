@@ -22,8 +22,14 @@ def sentence(pod: PodStory, now: int) -> str:
             after = f" in {duration(waited)}" if waited is not None else ""
             slow = f". Slow: {pod.headline}" if pod.slow else ""
             return f"Scheduled{on}{after}{slow}."
+        case "deleted":
+            left = f"{pod.left_as}: {pod.headline}" if pod.headline else f"{pod.left_as}"
+            return f"Deleted while {left}."
         case "gated":
-            return f"{pending}: gated, the scheduler has not tried it. Gates left: {', '.join(pod.gates)}."
+            held = f"Gates left: {', '.join(pod.gates)}" if pod.gates else pod.held_by
+            return f"{pending}: gated, the scheduler has not tried it. {held}."
+        case "waiting" if not pod.attempts:
+            return f"{pending}: the scheduler has not tried it."
         case "waiting":
             return f"{pending}: no attempt with a result was seen."
         case "binding":

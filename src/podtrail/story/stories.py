@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from podtrail.component import PendingPod
 from podtrail.lru import Lru
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, cluster_name, split
@@ -21,6 +22,7 @@ from podtrail.story.pod_facts import PodFacts, in_cluster_of
 from podtrail.story.pod_order import PodOrder
 from podtrail.story.pod_requests import PodRequest, PodRequests
 from podtrail.story.refusal_index import RefusalIndex
+from podtrail.story.seen_by_watch import seen_by_watch
 from podtrail.story.shape import ShapeAttempt, ShapeOverTime
 from podtrail.story.tallies import StoryTallies
 
@@ -98,6 +100,8 @@ class Stories:
         self._fates: OrderedDict[bytes, TraceDecision] = OrderedDict()
         self._let_go: Lru[tuple[bytes, bytes], bool] = Lru(_MAX_FATES)
         """Attempts that are counted already, should more come of them; whether their Pod had too many to hold them."""
+        self._ended: Lru[str, PendingPod] = Lru(_MAX_FATES)
+        """Pods of which no attempt is here yet, and that are bound or deleted."""
         self._size = 0
         self._findings_size = 0
         self._order = PodOrder()
@@ -121,6 +125,40 @@ class Stories:
         pod = self._pod(uid, namespace, name)
         pod.facts = replace(pod.facts, gates=tuple(gates), gated_since=pod.facts.gated_since or since)
         self._forget()
+
+    def note_pending(self, pod: PendingPod) -> None:
+        """Take note of a Pod that waits for a node, as a watch or the scheduler's log shows it, or no longer does."""
+        key = self._key(pod.uid, pod.namespace, pod.name, "")
+        if (pod.bound or pod.deleted) and key not in self._pods:
+            self._ended.put(key, pod)  # its attempts may still be on their way
+            return
+        self._ended.pop(key, None)
+        self._note_pending(self._pod(pod.uid, pod.namespace, pod.name), pod)
+        self._forget()
+
+    def _note_pending(self, held: _HeldPod, pod: PendingPod) -> None:
+        before = held.facts
+        released = bool(before.gates or before.held_by) and not (pod.gates or pod.held_by or pod.deleted)
+        facts = replace(
+            held.facts,
+            past_gates=before.gates if released else before.past_gates,
+            gated_until=pod.at if released else before.gated_until,
+            gates=pod.gates or (held.facts.gates if pod.deleted else ()),
+            held_by=pod.held_by,
+            created=held.facts.created or pod.since or None,
+            scheduler=pod.scheduler or held.facts.scheduler,
+            bound=pod.bound,
+            bound_at=_bound_at(before, pod),
+            node=pod.node,
+            deleted=pod.deleted or None,
+            follows=pod.follows or None,
+        )
+        if facts.gates and facts.gated_since is None:
+            facts = replace(facts, gated_since=facts.created)
+        if pod.held_by and not before.held_by:
+            facts = replace(facts, gated_since=before.gated_since or pod.at)
+        held.facts, held.told = facts, None
+        self.latest = max(self.latest, pod.deleted)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -265,10 +303,7 @@ class Stories:
         pod.node.join(told.record)
         pod.size += pod.node.size - before
         self._size += pod.node.size - before
-        gates = [step.what for step in told.record.steps.values() if step.kind == "gated" and step.what]
-        if gates and not pod.facts.gates:
-            since = min(step.start_unix_nano for step in told.record.steps.values() if step.kind == "gated")
-            pod.facts = replace(pod.facts, gates=tuple(gates[0].split(", ")), gated_since=since)
+        pod.facts = seen_by_watch(pod.facts, pod.node)
         if told.record.life_trace_id:
             self._lives.pop(pod.facts.life_trace_id, None)
             pod.facts = replace(pod.facts, life_trace_id=told.record.life_trace_id)
@@ -321,6 +356,8 @@ class Stories:
             self._named[name] = (*self._named.get(name, ()), key)
             pod.size += 2 * len(key) + len(namespace) + len(name) + len(cluster)
             self._size += pod.size
+            if (ended := self._ended.pop(key, None)) is not None:
+                self._note_pending(pod, ended)
         if cluster and not pod.facts.cluster:
             pod.facts = replace(pod.facts, cluster=cluster)
         self._note_cluster(cluster)
@@ -391,6 +428,13 @@ class Stories:
         while self._findings_size > self._max_findings or len(self._findings) > 2_000:
             _, (_, size) = self._findings.popitem(last=False)
             self._findings_size -= size
+
+
+def _bound_at(before: PodFacts, pod: PendingPod) -> int | None:
+    """Return when a Pod got its node; None where it had one when it was first seen."""
+    if not pod.uid:  # the name may be that of another Pod by now
+        return pod.at if pod.bound else None
+    return before.bound_at or (pod.at if pod.bound and before.created and not before.bound else None)
 
 
 def _by_trace(groups: Iterable[Group]) -> dict[bytes, list[Group]]:

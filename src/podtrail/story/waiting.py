@@ -7,7 +7,7 @@ from podtrail.story.pod import GATES, PodStory
 def waits_for(pod: PodStory) -> str:
     """Return what a Pod waits for: `NodeResourcesFit: Insufficient cpu`."""
     if pod.state == "gated":
-        return f"{GATES}: {', '.join(pod.gates)}"
+        return f"{GATES}: {', '.join(pod.gates)}" if pod.gates else pod.held_by
     if pod.state == "preempting":
         return "Pods on their nominated node to go"
     if pod.state == "bind refused" and pod.last:

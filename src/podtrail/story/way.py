@@ -74,10 +74,12 @@ def _gates(pod: PodStory, now: int) -> Iterator[WayStep]:
     since = pod.gated_since_unix_nano or (told[0].start_unix_nano if told else None)
     if since is None:
         return
-    names = ", ".join(pod.gates) or (told[0].what if told else "")
-    until = _queued(pod.attempts[0]) if pod.attempts else now
+    names = ", ".join(pod.gates or pod.past_gates) or (told[0].what if told else pod.held_by)
+    over = pod.gated_until_unix_nano
+    queued = _queued(pod.attempts[0]) if pod.attempts else None
+    until = min([moment for moment in (over, queued) if moment is not None], default=pod.deleted_unix_nano or now)
     if until >= since:
-        yield wait(f"gated{': ' if names else ''}{safe(names, _ANSWER)}", since, until, open_=not pod.attempts)
+        yield wait(f"gated{': ' if names else ''}{safe(names, _ANSWER)}", since, until, open_=pod.state == "gated")
 
 
 def _queued(attempt: AttemptStory) -> int:
