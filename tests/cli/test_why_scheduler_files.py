@@ -49,7 +49,54 @@ def test_watches_alone_say_it_too() -> None:
 
 def test_a_pod_that_preempted_was_scheduled_where_it_made_room() -> None:
     told = podtrail("why", "pod", "default/pre-boss", *left_behind("v5-json")).output
-    assert "default/pre-boss was scheduled on tight0" in told
+    assert "default/pre-boss is running on tight0" in told
+    assert "attempt 2: bound, tight0" in told
+
+
+FIELD = DATA / "field"
+
+
+@pytest.mark.parametrize("sources", [("log", "watch"), ("log",), ("watch",)])
+def test_a_deleted_pod_is_no_longer_pending(sources: tuple[str, ...]) -> None:
+    files = {"log": FIELD / "deleted-pod-pending/s.log", "watch": FIELD / "deleted-pod-pending/pods.jsonl"}
+    given = [one for name in sources for one in (f"--{name}", files[name])]
+    told = podtrail("why", "pod", "default/gone", *given).output
+    assert told.startswith(
+        "default/gone was deleted at 10:01:00 UTC, Pending for 59 s until then: unschedulable. 1 attempt."
+    )
+    assert "Next try" not in told
+    assert "1  NodeResourcesFit  Insufficient cpu" in told
+
+
+def test_a_pod_that_lost_its_scheduler_cache_entry_is_deleted_at_any_verbosity(tmp_path: Path) -> None:
+    log = tmp_path / "s.log"
+    failed, deleted, other = (FIELD / "deleted-pod-pending/s.log").read_text().splitlines()
+    lost = deleted.replace("Delete event for unscheduled pod", "Pod doesn't exist in informer cache")
+    log.write_text("\n".join([failed, f'{lost} err="pod not found"', other]))
+    assert "was deleted at 10:01:00 UTC" in podtrail("why", "pod", "default/gone", "--log", log).output
+    # The same line as for a deletion is logged when a Pod has got a node; and a Pod may be created again.
+    placed = deleted.replace("Delete event for unscheduled pod", "Add event for scheduled pod")
+    log.write_text("\n".join([failed, placed, deleted, other]))
+    assert "was scheduled" in podtrail("why", "pod", "default/gone", "--log", log).output
+    again = deleted.replace("Delete event", "Add event").replace("10:01", "10:02")
+    log.write_text("\n".join([failed, deleted, again, other]))
+    assert "is Pending for 58m: waiting" in podtrail("why", "pod", "default/gone", "--log", log).output
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_pod_that_was_never_tried_is_known_from_the_watch(log: bool) -> None:
+    sources = ["--log", FIELD / "never-tried-in-watch/01.log"] if log else []
+    told = podtrail("why", "pod", "lost", *sources, "--watch", FIELD / "never-tried-in-watch/01-pods.jsonl").output
+    assert told.startswith("default/lost is Pending for 2h: waiting, the scheduler has not tried it. 0 attempts.")
+    assert "Meanwhile 2 other Pods were scheduled, the last default/late at 12:00:01 UTC." in told
+
+
+def test_a_pod_that_asks_for_a_scheduler_of_which_nothing_is_known_says_so(tmp_path: Path) -> None:
+    watch = tmp_path / "pods.jsonl"
+    lines = (FIELD / "never-tried-in-watch/01-pods.jsonl").read_text().splitlines()
+    watch.write_text("\n".join([lines[0].replace("default-scheduler", "defualt-scheduler"), *lines[1:]]))
+    told = podtrail("why", "pod", "lost", "--watch", watch).output
+    assert "It asks for the scheduler defualt-scheduler. No attempt of that one is known" in told
 
 
 def test_a_gated_pod_is_known_from_the_watch_though_no_attempt_tells_of_it() -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from podtrail.cli.output_file import whole_recording
 from podtrail.cli.scheduler_files import LONGEST_WATCHED, Paths, lines_of
 from podtrail.otlp import Group
 from podtrail.reconstruction import LineCounts, WatchReader
 from podtrail.reconstruction.pod_observer import PodObserver
-from podtrail.recording import RecordingWriter
 
 
 def write_transitions(watches: Paths, output: Path) -> int:
@@ -18,15 +18,16 @@ def write_transitions(watches: Paths, output: Path) -> int:
         ValueError: the output's name tells no format.
     """
     written = 0
-    with RecordingWriter(output) as recording:
+    with whole_recording(output) as recording:
         for path in watches:
-            for arrival, groups in _told_in(path):
+            for arrival, groups in transitions_in(path):
                 recording.write(groups, arrival)
                 written += len(groups)
     return written
 
 
-def _told_in(path: Path) -> Iterator[tuple[int, list[Group]]]:
+def transitions_in(path: Path) -> Iterator[tuple[int, list[Group]]]:
+    """Yield the transitions of Pods in the file of a watch, each with its arrival."""
     observer, reader = PodObserver(), WatchReader(LineCounts())
     for told in reader.objects(lines_of(path, LONGEST_WATCHED), LONGEST_WATCHED):
         if told.kind == "Pod" and (groups := observer.take(told.change, told.object, told.arrival)):

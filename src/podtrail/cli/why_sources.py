@@ -171,6 +171,7 @@ class AskedSchedulerFiles:
             OSError: a file can't be read.
         """
         from podtrail.cli.scheduler_files import rebuild
+        from podtrail.cli.transitions import transitions_in
         from podtrail.reconstruction import Correlator, LineCounts, trace
 
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
@@ -180,9 +181,11 @@ class AskedSchedulerFiles:
         for one in rebuild(correlator, self.logs, {"watch": self.watches}, line_counts):
             library.keep([trace(one)], one.draft.end)
             period = period.with_(ArrivalRange(one.draft.start, one.draft.end))
-        for pod in correlator.gated():
-            namespace, _, name = pod.pod.partition("/")
-            library.stories.note_gated(pod.uid, namespace, name, pod.gates, pod.since)
+        for path in self.watches:
+            for arrival, groups in transitions_in(path):
+                library.keep(groups, arrival)
+        for pod in correlator.pending():
+            library.stories.note_pending(pod)
         answer = question.answer(library, max(library.stories.latest, period.last), live=False)
         read = ", ".join(map(str, (*self.logs, *self.watches)))
         attempts = correlator.outcome.attempts.total()

@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from podtrail.component import PendingPod
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.claims import SECOND, Claims
 from podtrail.reconstruction.log_story import LogStory
@@ -100,9 +101,9 @@ class Correlator:
         """Yield the Pods that are known, with what was told of each."""
         return self._book.pods()
 
-    def gated(self) -> Iterator[Incarnation]:
-        """Yield the Pods that scheduling gates hold back: no attempt tells of them."""
-        return self._book.gated()
+    def pending(self, now: int | None = None) -> list[PendingPod]:
+        """Return Pods that wait, or no longer do, if that changed since the last call; None: nothing more will come."""
+        return self._log.pending.take(_NEVER if now is None else now)
 
     @property
     def covered(self) -> int:
@@ -119,6 +120,7 @@ class Correlator:
 
     def _see(self, seen: PodSeen) -> None:
         pod, new = self._book.see(seen)
+        self._log.pending.see(seen)
         if new and seen.change != "ADDED":
             # It was so before the watch began: whatever made it so is not in it.
             pod.node, pod.said = seen.node, hash((seen.reason, seen.message))
@@ -143,6 +145,8 @@ class Correlator:
                 self._claims.condition(seen, pod)
 
     def _hold(self, draft: Draft) -> None:
+        if draft.result == "Success":
+            self._log.pending.place(draft.pod, draft.end)
         ended = self._claims.remember(draft)
         if self._own_only and not draft.origin and self._is_of_another():
             ended.draft = None

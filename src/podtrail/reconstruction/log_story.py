@@ -11,6 +11,7 @@ from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.leadership import Leadership
 from podtrail.reconstruction.node_scores import NodeScores
 from podtrail.reconstruction.open_attempts import OpenAttempts
+from podtrail.reconstruction.pending_pods import PendingPods
 from podtrail.reconstruction.pods import FOREVER, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.scheduling_queue import ObservedQueue
@@ -31,6 +32,7 @@ class LogStory:
         self._pods = pods
         self._notes = notes
         self._queue = ObservedQueue()
+        self.pending = PendingPods()
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
         self.leadership = Leadership()
@@ -213,10 +215,23 @@ class LogStory:
         # At its start a scheduler is told of all Pods that are there.
         self._pods.arrived(told.pod, told.time, born=bool(self.ends or self.begins))
         self._queue.move(told.pod, told.time)
+        self.pending.arrive(told.pod, told.time)
 
     def _removed(self, told: LineMeaning) -> None:
+        self._ended(told)
+        self.pending.leave(told.pod, told.time)
+
+    def _ended(self, told: LineMeaning) -> None:
+        # The scheduler does not watch Pods that have finished: this one may still exist.
         self._pods.left(told.pod)
         self._queue.leave(told.pod)
+
+    def _placed(self, told: LineMeaning) -> None:
+        self.pending.place(told.pod, told.time)
+
+    def _lost(self, told: LineMeaning) -> None:
+        self._ended(told)
+        self.pending.lose(told.pod, told.time)
 
     def _moved(self, told: LineMeaning) -> None:
         queue = told.values.get("queue", "")
@@ -288,6 +303,9 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.THROTTLED: LogStory._throttled,
     Kind.ADDED: LogStory._added,
     Kind.REMOVED: LogStory._removed,
+    Kind.ENDED: LogStory._ended,
+    Kind.PLACED: LogStory._placed,
+    Kind.LOST: LogStory._lost,
     Kind.QUEUED: LogStory._moved,
     Kind.CONDITION: LogStory._condition,
     Kind.IDENTITY: LogStory._identity,

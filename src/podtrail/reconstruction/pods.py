@@ -39,7 +39,6 @@ class Incarnation:
     """What its condition said last, as a hash."""
     gated: bool = False
     """It has, or had, scheduling gates."""
-    gates: tuple[str, ...] = ()
     attempts: int = 0
     last: bytes | None = None
     """The trace id of its latest attempt."""
@@ -91,7 +90,6 @@ class PodRegistry:
         if seen.change == "DELETED":
             known.until = min(known.until, seen.time)
         known.profile = seen.profile or known.profile
-        known.gates = seen.gates
         known.gated = known.gated or bool(seen.gates)
         if not known.node:  # binding may replace it; what matters is what the Pod was created with
             known.parent = seen.parent or known.parent
@@ -152,10 +150,6 @@ class PodRegistry:
         """Yield all Pods, those not heard of for longest first."""
         for name in self._names.values():
             yield from name.known
-
-    def gated(self) -> Iterator[Incarnation]:
-        """Yield the Pods that scheduling gates hold back."""
-        return (pod for pod in self.pods() if pod.gates and pod.until == FOREVER)
 
     def restore(self, pods: Iterable[Incarnation]) -> None:
         """Take the Pods that another registry held."""

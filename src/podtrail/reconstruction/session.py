@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from podtrail.component import PendingPod
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
 from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
@@ -116,6 +117,11 @@ class Session:
         self._complete += self._traces(self._correlator.expire(now - LAG))
         complete, self._complete = self._complete, []
         return complete
+
+    def pending(self, now: int) -> list[PendingPod]:
+        """Return Pods that wait for a node, or no longer do, if that changed since the last call."""
+        changed = self._correlator.pending(now - LAG)
+        return [pod for pod in changed if not (self._profiles and pod.scheduler) or pod.scheduler in self._profiles]
 
     def deadline(self) -> int | None:
         """Return when `expire` next has work; None when nothing waits."""

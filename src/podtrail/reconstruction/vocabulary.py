@@ -33,6 +33,9 @@ class Kind(StrEnum):
     THROTTLED = "a request waited in the client"
     ADDED = "a Pod comes to the scheduler"
     REMOVED = "a Pod leaves the scheduler"
+    ENDED = "a Pod with a node leaves the scheduler"
+    PLACED = "a Pod has a node"
+    LOST = "a Pod no longer exists"
     QUEUED = "a Pod is moved in the queue"
     CONDITION = "a condition is written"
     IDENTITY = "a Pod is written out"
@@ -90,7 +93,13 @@ MESSAGES: Final = {
         Kind.PERMIT_WAIT: ("Pod waiting on permit", "One or more plugins asked to wait and no plugin rejected pod"),
         Kind.THROTTLED: ("Waited before sending request",),
         Kind.ADDED: ("Add event for unscheduled pod",),
-        Kind.REMOVED: ("Delete event for unscheduled pod", "Delete event for scheduled pod"),
+        Kind.REMOVED: ("Delete event for unscheduled pod",),
+        Kind.ENDED: ("Delete event for scheduled pod",),
+        Kind.PLACED: (
+            "Add event for scheduled pod",
+            "Pod has been assigned to node. Abort adding it back to queue.",
+        ),
+        Kind.LOST: ("Pod doesn't exist in informer cache",),
         Kind.QUEUED: (
             "Entity moved to an internal scheduling queue",
             "Entity moved to an internal scheduling queue because the Pod is updated",

@@ -26,6 +26,8 @@ _PATIENCE = 10.0
 """Seconds for which logs wait for the list of Pods, which attempts are told with."""
 _CHECKPOINT_PERIOD = 5.0
 """Seconds between two writes of what a successor must know."""
+_SETTLED = 60_000_000_000
+"""Nanoseconds behind the end of a log by which all of it is settled."""
 _CONFIGZ_COUNTS = 2
 """For so many intervals what `/configz` said counts."""
 _GAINS = {
@@ -57,6 +59,7 @@ class KubeSchedulerReceiver:
         self._page = MetricsPage(config.metrics, context) if config.metrics is not None else None
         self._configz = MetricsPage(config.configz, context) if config.configz is not None else None
         self._hand_over = HandingOver(context, "inprocess")
+        self._tell = context.tell
         self._untold: Counter[str] = Counter()
         self._instruments(context)
 
@@ -98,11 +101,13 @@ class KubeSchedulerReceiver:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=_TICK)
                 await self._give(self._session.expire(self._now()), consume)
+                self._report_waiting(self._now())
                 if time.monotonic() - written > _CHECKPOINT_PERIOD:
                     self._write_checkpoint()
                     written = time.monotonic()
             await reading
             await self._give(self._session.drain(time.time_ns()), consume)
+            self._report_waiting(time.time_ns() + _SETTLED)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
@@ -112,6 +117,11 @@ class KubeSchedulerReceiver:
         """Return what time it is: in a log that has not been read to its end yet, that of its newest line."""
         now = time.time_ns()
         return min(now, self._session.newest) if self._logs is not None and self._logs.behind else now
+
+    def _report_waiting(self, now: int) -> None:
+        """Report Pods that wait for a node, or no longer do: an attempt may never tell of them."""
+        for pod in self._session.pending(now):
+            self._tell(pod)
 
     def _write_checkpoint(self) -> None:
         """Write what a successor must know, when everything that was read is told and everything written was read."""

@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from podtrail import __version__
-from podtrail.component import Context, GatedPod, StartError
+from podtrail.component import Context, StartError
 from podtrail.reconstruction import Session
 from podtrail_receivers.kubernetes_api import KubernetesConfig
 from podtrail_receivers.scheduler.kube_scheduler.config import WatchConfig
@@ -31,11 +30,9 @@ class WatchSource:
         self.listed = {name: asyncio.Event() for name in _PATHS if getattr(config, name)}
         """Set, of each resource, when everything there was at the start is told."""
         self._kubernetes = kubernetes
-        self._tell = context.tell
         self._rng = Random(context.rng.random())  # noqa: S311 - jitter
         self._client: RestClient | None = None
         self.reflectors: dict[str, Reflector] = {}
-        self._gated: dict[str, GatedPod] = {}
 
     async def open(self) -> None:
         """Read how the API server is reached.
@@ -70,37 +67,6 @@ class WatchSource:
         if isinstance(change, Listed):
             session.listed({"items": change.objects}, time.time_ns())
             self.listed[name].set()
-            changed, gone = change.objects, False
         else:
             kind = type(change).__name__.upper()
             session.watched({"type": kind, "object": change.object}, time.time_ns())
-            changed, gone = [change.object], kind == "DELETED"
-        if name == "pods":
-            for each in changed:
-                self._note_gates(each, gone=gone)
-
-    def _note_gates(self, each: Mapping[str, Any], *, gone: bool) -> None:
-        """Tell of Pods that scheduling gates hold back: kube-scheduler has not tried them and logs nothing of them."""
-        metadata = each.get("metadata", {})
-        uid = metadata.get("uid", "")
-        gates = () if gone else _gates(each)
-        known = self._gated.get(uid)
-        if known is None and not gates:
-            return
-        since = known.since if known is not None else time.time_ns()
-        fact = GatedPod(uid, metadata.get("namespace", ""), metadata.get("name", ""), gates, since)
-        if fact == known:
-            return
-        if gates:
-            self._gated[uid] = fact
-        else:
-            self._gated.pop(uid, None)
-        self._tell(fact)
-
-
-def _gates(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the gates that hold a Pod back, as far as they have names; what has another shape is none."""
-    spec = pod.get("spec")
-    told = spec.get("schedulingGates") if isinstance(spec, Mapping) else None
-    names = [gate.get("name") for gate in told if isinstance(gate, Mapping)] if isinstance(told, list) else []
-    return tuple(name for name in names if isinstance(name, str))
