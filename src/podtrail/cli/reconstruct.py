@@ -5,13 +5,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import tzinfo
 from pathlib import Path
 
 import click
 
 from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
-from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild
+from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild, timezone_option
 from podtrail.cli.transitions import write_transitions
 from podtrail.otlp import Batch
 from podtrail.reconstruction import Correlator, Counted, LineCounts, Rebuilt, read_attempts, trace
@@ -36,6 +37,7 @@ from podtrail.recording import RecordingWriter
     help="Write what --pods tells of each Pod, as the receiver k8s_pods does, to a recording (.jsonl or .otlp).",
 )
 @click.option("--year", type=click.IntRange(1971, 2200), help="The year of the log, which klog does not write.")
+@timezone_option
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
 def command(
     logs: Paths,
@@ -47,6 +49,7 @@ def command(
     output: Path | None,
     transitions: Path | None,
     year: int | None,
+    zone: tzinfo | None,
     in_json: bool,
 ) -> None:
     """Rebuild the scheduling attempts of a stock kube-scheduler from its log, from watches and its metrics.
@@ -73,7 +76,7 @@ def command(
     try:
         counted = [count for path in metrics for count in read_attempts(lines_of(path))]
         watches = {"pods": pods, "nodes": nodes, "events": events}
-        attempts = rebuild(correlator, logs, watches, counts, year)
+        attempts = rebuild(correlator, logs, watches, counts, year, zone)
         with RecordingWriter(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
         seen = write_transitions(pods, transitions) if transitions else 0

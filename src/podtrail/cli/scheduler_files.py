@@ -5,7 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -22,11 +22,15 @@ from podtrail.reconstruction import (
     Rebuilt,
     SchedulerLog,
     WatchReader,
+    offset_by_watch,
     split_lines,
+    zone_of,
 )
 from podtrail.recording.compressed import Gap, pieces
 
 _PIECE: Final = 1 << 18
+_SAMPLE: Final = 16 << 20
+_SAMPLE_LINES: Final = 20_000
 LONGEST_WATCHED: Final = 64 << 20
 _ARRIVAL: Final = re.compile(rb'"arrivalUnixNano": ?"?(\d{18,19})')
 _ROTATED: Final = re.compile(r"(.+?\.log)[.-].*")
@@ -40,6 +44,22 @@ def file_option(*names: str, what: str) -> Callable[[F], F]:
     """Give a command an option for files, repeatable; `-` is standard input."""
     kind = click.Path(path_type=Path, allow_dash=True, dir_okay=False)
     return click.option(*names, multiple=True, metavar="FILE", type=kind, help=what, callback=_once)
+
+
+def timezone_option(command: F) -> F:
+    """Give a command an option for the time zone of logs."""
+    text = (
+        "The time zone of the log's times, which klog does not write: a name (Europe/Berlin) or an offset (+02:00). "
+        "Without it podtrail derives the zone from the envelope of the lines or from the watches, and else reads UTC."
+    )
+    return click.option("--timezone", "zone", metavar="ZONE", help=text, callback=_zone)(command)
+
+
+def _zone(context: click.Context, option: click.Parameter, text: str | None) -> tzinfo | None:  # noqa: ARG001
+    try:
+        return zone_of(text) if text else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _once(context: click.Context, option: click.Parameter, paths: Paths) -> Paths:  # noqa: ARG001
@@ -58,16 +78,18 @@ def rebuild(
     watches: Mapping[str, Sequence[Path]],
     line_counts: Mapping[str, LineCounts],
     year: int | None = None,
+    zone: tzinfo | None = None,
 ) -> Iterator[Rebuilt]:
     """Yield the attempts that files tell of; `line_counts` count what is read of the logs (`log`) and of each watch.
 
-    `year` is that of the logs, which klog does not write.
+    `year` and `zone` are those of the logs, which klog does not write.
 
     Raises:
         OSError: a file can't be read.
     """
-    near = _year(year) if year else _near(logs, [path for paths in watches.values() for path in paths])
-    heard = [*_logs(logs, near, line_counts), *_watches(watches, line_counts)]
+    watched = [_Source(path, LONGEST_WATCHED) for paths in watches.values() for path in paths]
+    near = _year(year) if year else _near(logs, watched)
+    heard = [*_logs(logs, watched, near, line_counts, zone), *_watches(watches, watched, line_counts)]
     for one in heapq.merge(*heard, key=attrgetter("time")):
         yield from correlator.feed(one)
     yield from correlator.finish()
@@ -78,18 +100,74 @@ def lines_of(path: Path, longest: int = LONGEST_LINE) -> Iterator[bytes]:
     yield from split_lines(_pieces(path), longest)
 
 
-def _logs(logs: Sequence[Path], near: int, line_counts: Mapping[str, LineCounts]) -> Iterator[Iterator[Heard]]:
+class _Source:
+    """The lines of a file, of which those at the beginning and at the end can be looked at before they are read."""
+
+    def __init__(self, path: Path, longest: int = LONGEST_LINE) -> None:
+        self.path = path
+        self._longest = longest
+        self._lines = lines_of(path, longest)
+        self._head: list[bytes] = []
+
+    def sample(self) -> Sequence[bytes]:
+        """Return lines of the beginning and, of a file that is not compressed, of the end."""
+        size = sum(map(len, self._head))
+        while size < _SAMPLE and len(self._head) < _SAMPLE_LINES and (line := next(self._lines, None)) is not None:
+            self._head.append(line)
+            size += len(line)
+        return [*self._head, *self._tail(size)]
+
+    def _tail(self, read: int) -> Sequence[bytes]:
+        if str(self.path) == "-" or not self.path.is_file():
+            return []
+        with self.path.open("rb") as file:
+            length = file.seek(0, 2)
+            if length <= read + len(self._head):
+                return []
+            file.seek(max(0, length - _SAMPLE))
+            return file.read().split(b"\n")[1:]
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield all lines, once."""
+        head, self._head = self._head, []
+        yield from head
+        yield from self._lines
+
+
+def _logs(
+    logs: Sequence[Path],
+    watched: Sequence[_Source],
+    near: int,
+    line_counts: Mapping[str, LineCounts],
+    zone: tzinfo | None,
+) -> Iterator[Iterator[Heard]]:
     for path in logs:
         rotated = _ROTATED.fullmatch(path.name)
-        source = path.with_name(rotated[1]) if rotated else path
-        reader = SchedulerLog(str(source), near, line_counts["log"])
-        yield chain(reader.read(lines_of(path)), reader.end())
+        name = str(path.with_name(rotated[1]) if rotated else path)
+        reader = SchedulerLog(name, near, line_counts["log"], zone)
+        source = _Source(path)
+        if zone is None and watched and (offset := _offset(source, watched, near)) is not None:
+            reader.set_offset(offset)
+        yield chain(reader.read(source.lines()), reader.end())
 
 
-def _watches(watches: Mapping[str, Sequence[Path]], line_counts: Mapping[str, LineCounts]) -> Iterator[Iterator[Heard]]:
+def _offset(log: _Source, watched: Sequence[_Source], near: int) -> int | None:
+    """Return the offset of a log's times from UTC as watches show it; None if the log has it, or they do not."""
+    probe = SchedulerLog("", near, LineCounts())
+    told = [*probe.read(log.sample()), *probe.end()]
+    if not probe.needs_zone:
+        return None
+    seen = (one for each in watched for one in WatchReader(LineCounts()).read(each.sample(), LONGEST_WATCHED))
+    return offset_by_watch(told, seen)
+
+
+def _watches(
+    watches: Mapping[str, Sequence[Path]], watched: Sequence[_Source], line_counts: Mapping[str, LineCounts]
+) -> Iterator[Iterator[Heard]]:
+    sources = iter(watched)
     for name, paths in watches.items():
-        for path in paths:
-            yield WatchReader(line_counts[name]).read(lines_of(path, LONGEST_WATCHED), LONGEST_WATCHED)
+        for _ in paths:
+            yield WatchReader(line_counts[name]).read(next(sources).lines(), LONGEST_WATCHED)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -116,11 +194,11 @@ def _year(year: int) -> int:
     return int(datetime(year, 7, 1, tzinfo=UTC).timestamp()) * 10**9
 
 
-def _near(logs: Sequence[Path], watches: Sequence[Path]) -> int:
+def _near(logs: Sequence[Path], watches: Sequence[_Source]) -> int:
     """Return a moment about which the logs were written: what a watch says, else when a log was last written."""
-    for path in watches:
-        for line in split_lines(_pieces(path), _PIECE):
-            if found := _ARRIVAL.search(line):
+    for source in watches:
+        for line in source.sample():
+            if found := _ARRIVAL.search(line[:_PIECE]):
                 return int(found[1])
             break
     written = [path.stat().st_mtime_ns for path in logs if path.exists()]

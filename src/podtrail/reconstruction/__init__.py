@@ -5,18 +5,22 @@ can't be used is counted.
 """
 
 from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
+from podtrail.reconstruction.calendar import zone_of
+from podtrail.reconstruction.clock_offset import offset_by_watch
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
-from podtrail.reconstruction.scheduler_log import SchedulerLog
-from podtrail.reconstruction.session import LAG, Session
+from podtrail.reconstruction.scheduler_log import NO_ZONE, SchedulerLog
+from podtrail.reconstruction.session import LAG, ClockReading, Session
 from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import EventSeen, PodSeen, WatchReader
 
 __all__ = [
     "LAG",
     "LONGEST_LINE",
+    "NO_ZONE",
+    "ClockReading",
     "Correlator",
     "Counted",
     "Draft",
@@ -30,7 +34,9 @@ __all__ = [
     "SchedulerLog",
     "Session",
     "WatchReader",
+    "offset_by_watch",
     "read_attempts",
     "split_lines",
     "trace",
+    "zone_of",
 ]

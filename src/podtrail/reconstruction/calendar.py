@@ -14,7 +14,7 @@ _EARLY: Final = -2 * _MINUTE
 _LATE: Final = 7 * _MINUTE
 """Between these a line may seem to have been written before or after its own time."""
 _PROMPT: Final = 10 * SECOND
-_MOST_DOUBT: Final = 3
+_MOST_DOUBT: Final = 2
 """Lines that must agree before a known offset changes."""
 _HOURS: Final = (*range(-12, 15), -9.5, -3.5, -2.5, 3.5, 4.5, 5.5, 5.75, 6.5, 8.75, 9.5, 10.5, 12.75, 13.75)
 OFFSETS: Final = tuple(sorted(int(hours * 60) * _MINUTE for hours in _HOURS))
@@ -51,15 +51,19 @@ class Calendar:
             micros: Six digits.
             written: When the line was written by another clock that knows its zone, Unix nanoseconds.
         """
+        local = self.local(stamp, micros)
+        if local is None:
+            return None
+        if written is not None:
+            self.compare(local, written)
+        return self.utc(local)
+
+    def local(self, stamp: bytes, micros: bytes) -> int | None:
+        """Return the same moment as if the time were UTC."""
         second = self._seconds.get(stamp)
         if second is None:
             second = self._second(stamp)
-            if second is None:
-                return None
-        local = second + int(micros) * _MICROSECOND
-        if written is not None and self.zone is None:
-            self.compare(local, written)
-        return self.utc(local)
+        return None if second is None else second + int(micros) * _MICROSECOND
 
     def utc(self, local: int) -> int:
         """Return the moment of a local time that is given as if it were UTC."""
@@ -70,7 +74,9 @@ class Calendar:
         return local - int(offset.total_seconds()) * SECOND if offset else local
 
     def compare(self, local: int, written: int) -> None:
-        """Derive the offset from a local time and the moment at which it was written."""
+        """Derive the offset from a local time and the moment at which it was written, unless the zone is given."""
+        if self.zone is not None:
+            return
         if _EARLY <= written - local + self.offset <= _LATE:
             self.known, self._changed = True, 0
             return

@@ -10,11 +10,21 @@ _AHEAD: Final = 3_600_000_000_000
 """Nanoseconds by which the scheduler's clock may be ahead of ours."""
 
 
-def write_checkpoint(told_until: int, pods: Iterable[Incarnation], covered: int) -> dict[str, Any]:
-    """Return a checkpoint for JSON; `covered` is since when the log tells of all attempts. Times as digits."""
+def write_checkpoint(
+    told_until: int, pods: Iterable[Incarnation], covered: int, offsets: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return a checkpoint for JSON; times as digits.
+
+    Args:
+        told_until: Until when attempts were told, Unix nanoseconds.
+        pods: The known Pods.
+        covered: Since when the log tells of all attempts.
+        offsets: How far the local times of each log are ahead of UTC, in nanoseconds.
+    """
     return {
         "version": _VERSION,
         "toldUntilUnixNano": str(told_until),
+        "clockOffsetsNano": {source: str(offset) for source, offset in offsets.items()},
         "pods": [
             {
                 "pod": pod.pod,
@@ -54,6 +64,18 @@ def read_told_until(checkpoint: Mapping[str, Any], now: int) -> int:
     if told_until > now + _AHEAD:
         raise ValueError("a checkpoint of the future: what happens until then would never be told")
     return told_until
+
+
+def read_offsets(checkpoint: Mapping[str, Any]) -> dict[str, int]:
+    """Return how far the local times of each log were ahead of UTC, in nanoseconds.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    try:
+        return {str(source): int(offset) for source, offset in checkpoint.get("clockOffsetsNano", {}).items()}
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError("a checkpoint with damaged clockOffsetsNano") from None
 
 
 def read_pods(checkpoint: Mapping[str, Any], told_until: int) -> Iterator[Incarnation]:

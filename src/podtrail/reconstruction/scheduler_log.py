@@ -28,10 +28,13 @@ _UID = re.compile(
 _OF_NO_POD = frozenset({Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
+_SLACK: Final = 60_000_000_000
+_MOST_AT_END: Final = 200
+"""Lines at the end of a log in which the last one of klog is looked for."""
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
 _FILE_HEADER: Final = (b"Running on machine: ", b"Binary: Built with ", b"Previous log: ", b"Log line format: ")
 """What klog writes at the beginning of each file of its own."""
-_NO_ZONE: Final = "lines whose time zone is not known, read as UTC; --timezone sets it"
+NO_ZONE: Final = "lines whose time zone is not known, read as UTC; --timezone sets it"
 _MOST_ORIGINS = 64
 
 
@@ -81,6 +84,36 @@ class SchedulerLog:
     def holds(self) -> bool:
         """Whether a line waits for the next one, which shows that it is whole."""
         return bool(self._held) or self._envelope.holds
+
+    @property
+    def needs_zone(self) -> bool:
+        """Whether times were read whose zone nothing gives."""
+        return bool(self._counts.notes[NO_ZONE])
+
+    def set_offset(self, offset: int) -> None:
+        """Take the offset of the log's times from UTC, in nanoseconds."""
+        self.calendar.offset, self.calendar.known = offset, True
+
+    def compare_clock(self, end: bytes, written: int, *, live: bool) -> None:
+        """Derive the offset from the last line of the log; lines in an envelope that has the time are left to that.
+
+        Args:
+            end: The last bytes of the log.
+            written: When the last line was written, Unix nanoseconds.
+            live: Whether that is certain. Otherwise the file may be a copy, so the line may be older, but not newer.
+        """
+        envelope = Envelope()
+        for raw in reversed(end.split(b"\n")[-_MOST_AT_END:]):
+            for unwrapped in envelope.unwrap(raw.removesuffix(b"\r"), within=False):
+                read = klog.read_line(unwrapped.line)
+                if read is None:
+                    continue
+                self.calendar.learn(written)
+                if unwrapped.written is None:
+                    local = self.calendar.local(read.stamp, read.micros)
+                    if local is not None and (live or local > written - _SLACK):
+                        self.calendar.compare(local, written)
+                return
 
     def end(self) -> Iterator[LineMeaning]:
         """Yield what the lines tell that wait for more: nothing more comes."""
@@ -218,7 +251,7 @@ class SchedulerLog:
         time = self.calendar.klog(read.stamp, read.micros, written)
         calendar = self.calendar
         if not calendar.known:
-            self._counts.notes[_NO_ZONE] += 1
+            self._counts.notes[NO_ZONE] += 1
         elif calendar.offset:
             self._counts.notes[f"times at {offset_text(calendar.offset)}"] += 1
         return time

@@ -8,12 +8,13 @@ times, as when all is read from files.
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from datetime import tzinfo
+from typing import Any, Final, NamedTuple
 
 from podtrail.component import PendingPod
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
-from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
+from podtrail.reconstruction.checkpoint import read_offsets, read_pods, read_told_until, write_checkpoint
 from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
@@ -28,6 +29,16 @@ LAG: Final = 1_000_000_000
 _MOST_WAITING: Final = 16_384
 
 
+class ClockReading(NamedTuple):
+    """The end of a log, and when it was written by a clock whose zone is known."""
+
+    end: bytes
+    written: int
+    """Unix nanoseconds."""
+    live: bool
+    """Whether it was written at this time for certain; False for the time of a file, which may be a copy."""
+
+
 class Session:
     """Rebuilds the attempts of one scheduler, or of replicas of which one at a time is the leader.
 
@@ -36,16 +47,23 @@ class Session:
     """
 
     def __init__(
-        self, now: int, checkpoint: Mapping[str, Any] | None = None, *, profiles: Collection[str] = ()
+        self,
+        now: int,
+        checkpoint: Mapping[str, Any] | None = None,
+        *,
+        profiles: Collection[str] = (),
+        zone: tzinfo | None = None,
     ) -> None:
         """`checkpoint` is what an earlier session gave: what it told is not told again.
 
-        With `profiles`, only attempts of these are told.
+        With `profiles`, only attempts of these are told. `zone` is that of the logs' times; None: derived, else UTC.
 
         Raises:
             ValueError: `checkpoint` is none that can be read.
         """
         self._profiles = frozenset(profiles)
+        self._zone = zone
+        self._offsets = read_offsets(checkpoint) if checkpoint and zone is None else {}
         told_until = read_told_until(checkpoint, now) if checkpoint else 0
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
         self.line_counts: dict[str, LineCounts] = {"log": LineCounts(), "watch": LineCounts()}
@@ -74,11 +92,16 @@ class Session:
         """Whether attempts are complete that `expire` has not returned yet."""
         return bool(self._complete)
 
-    def log(self, source: str, piece: bytes, now: int) -> None:
-        """Take the next bytes of a log, cut anywhere."""
+    def log(self, source: str, piece: bytes, now: int, clock: ClockReading | None = None) -> None:
+        """Take the next bytes of a log, cut anywhere; `clock` gives the time zone of text without one."""
         log = self._logs.get(source)
         if log is None:
-            log = self._logs[source] = _Log(SchedulerLog(source, self._started, self.line_counts["log"]))
+            reader = SchedulerLog(source, self._started, self.line_counts["log"], self._zone)
+            log = self._logs[source] = _Log(reader)
+            if (offset := self._offsets.get(source)) is not None:
+                reader.set_offset(offset)
+        if clock is not None:
+            log.reader.compare_clock(clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
 
     def end_of_log(self, source: str, now: int) -> None:
@@ -149,7 +172,9 @@ class Session:
         assert not self.waiting, "attempts that wait for expire() would be lost"
         unheard = (time - 1 for time, _, _ in self._waiting)
         told_until = self._correlator.told_until(min([now - LAG, *unheard]))
-        return write_checkpoint(told_until, self._correlator.pods(), self._correlator.covered)
+        known = {name: log.reader.calendar for name, log in self._logs.items() if log.reader.calendar.known}
+        offsets = self._offsets | {name: calendar.offset for name, calendar in known.items()}
+        return write_checkpoint(told_until, self._correlator.pods(), self._correlator.covered, offsets)
 
     def _traces(self, rebuilt: Iterable[Rebuilt]) -> Iterator[Group]:
         for one in rebuilt:
@@ -179,22 +204,22 @@ class _Log:
 
     def __init__(self, reader: SchedulerLog) -> None:
         self._lines = LineSplitter()
-        self._reader = reader
+        self.reader = reader
         self.newest = 0
         self.due: int | None = None
         """When a line is taken for whole that waits for more values."""
 
     def take(self, piece: bytes, now: int) -> Iterator[LineMeaning]:
         """Yield what a piece tells."""
-        yield from self._reader.read(self._lines.take(piece))
-        self.due = now + LAG if self._reader.holds else None
+        yield from self.reader.read(self._lines.take(piece))
+        self.due = now + LAG if self.reader.holds else None
 
     def release(self) -> Iterator[LineMeaning]:
         """Yield what the line tells that waits for more."""
         self.due = None
-        yield from self._reader.end()
+        yield from self.reader.end()
 
     def end(self) -> Iterator[LineMeaning]:
         """Yield what is left."""
-        yield from self._reader.read(self._lines.end())
+        yield from self.reader.read(self._lines.end())
         yield from self.release()

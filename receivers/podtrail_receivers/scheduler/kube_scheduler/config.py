@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import MILLISECOND, SECOND, Model, PositiveDuration, TlsClientSettings
+from podtrail.reconstruction import zone_of
 from podtrail_receivers.kubernetes_api import KubernetesConfig
 
 SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
@@ -13,7 +14,7 @@ STDIN = "-"
 
 
 class LogConfig(Model):
-    """The log of kube-scheduler: text or JSON, of versions 1.20 to 1.38, plain or as a container runtime frames it."""
+    """The log of kube-scheduler: text or JSON, of versions 1.20 to 1.38, plain, with prefixes, or in an envelope."""
 
     include: tuple[str, ...] = Field(
         min_length=1,
@@ -30,6 +31,19 @@ class LogConfig(Model):
     poll_interval: PositiveDuration = Field(
         200 * MILLISECOND, description="With `follow`: how often to look for what is new."
     )
+
+    timezone: str = Field(
+        "",
+        description="The time zone of the log's times, which klog does not write: a name (`Europe/Berlin`) or an "
+        "offset (`+02:00`). Empty: derived from the envelope of the lines (CRI, Docker) or from the clock, else UTC.",
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _check_timezone(cls, text: str) -> str:
+        if text:
+            zone_of(text)
+        return text
 
     @model_validator(mode="after")
     def _check_stdin(self) -> Self:

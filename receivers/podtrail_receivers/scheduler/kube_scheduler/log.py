@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from podtrail.component import Context, StartError
 from podtrail.config.types import SECOND
+from podtrail.reconstruction import ClockReading
 from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.scheduler.kube_scheduler.config import STDIN, LogConfig
 
@@ -26,6 +28,8 @@ class LogPiece(NamedTuple):
 
     source: str
     bytes: bytes | None
+    clock: ClockReading | None = None
+    """The end of the file and when it was written."""
 
 
 class _LogTail:
@@ -36,15 +40,27 @@ class _LogTail:
         self._log = log
         rotated = _ROTATED.fullmatch(tail.path.name)
         self._source = str(tail.path.with_name(rotated[1]) if rotated else tail.path)
+        self._clock: ClockReading | None = self._end()
 
-    def read(self) -> list[LogPiece]:
-        """Return what is new; nothing when nothing is."""
+    def _end(self) -> ClockReading:
+        """Return the end of the file, and when it was written."""
+        handle = self.tail.file.fileno()
+        status = os.fstat(handle)
+        return ClockReading(os.pread(handle, _PIECE, max(0, status.st_size - _PIECE)), status.st_mtime_ns, live=False)
+
+    def read(self, *, live: bool) -> list[LogPiece]:
+        """Return what is new; nothing when nothing is. It is `live` if it was written just now."""
         again = []
         if self.tail.begins_again():
             self._log.info("%s was truncated or rewritten; reading it from its beginning", self.tail.path)
             again.append(LogPiece(self._source, None))
         piece = self.tail.read()
-        return [*again, LogPiece(self._source, piece)] if piece else again
+        if not piece:
+            return again
+        clock, self._clock = self._clock, None
+        if clock is None and live:
+            clock = ClockReading(piece, time.time_ns(), live=True)
+        return [*again, LogPiece(self._source, piece, clock)]
 
     def close(self) -> list[LogPiece]:
         """Return the rest of the file, and let go of it."""
@@ -97,9 +113,9 @@ class LogSource:
                 yield LogPiece("stdin", read)
             return
         while True:
-            found = False
+            found, live = False, not self.behind
             for tail in [*self._following.readers.values()]:
-                while pieces := await asyncio.to_thread(tail.read):
+                while pieces := await asyncio.to_thread(tail.read, live=live):
                     found = self.behind = True
                     for piece in pieces:
                         yield piece

@@ -10,7 +10,7 @@ from typing import Self
 
 from podtrail.component import Consumer, Context
 from podtrail.otlp import Batch, Group
-from podtrail.reconstruction import Session
+from podtrail.reconstruction import NO_ZONE, Session, zone_of
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.scheduler.kube_scheduler.checkpoint_file import CheckpointFile
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
@@ -51,7 +51,9 @@ class KubeSchedulerReceiver:
         self._config = config
         self._log = context.log
         self._file = CheckpointFile(config.checkpoint, context) if config.checkpoint else None
-        self._session = Session(time.time_ns(), profiles=config.profiles)
+        self._zone = zone_of(config.log.timezone) if config.log is not None and config.log.timezone else None
+        self._warned_of_zone = False
+        self._session = Session(time.time_ns(), profiles=config.profiles, zone=self._zone)
         self._room = asyncio.Event()
         self._room.set()
         self._logs = LogSource(config.log, context) if config.log is not None else None
@@ -67,7 +69,7 @@ class KubeSchedulerReceiver:
         """Open what can be opened. StartError when a source is misconfigured; one that is away is waited for."""
         if self._file is not None and (checkpoint := await asyncio.to_thread(self._file.read)) is not None:
             try:
-                self._session = Session(time.time_ns(), checkpoint, profiles=self._config.profiles)
+                self._session = Session(time.time_ns(), checkpoint, profiles=self._config.profiles, zone=self._zone)
             except ValueError as error:
                 self._file.passed_over(error)
         if self._page is not None:
@@ -145,12 +147,19 @@ class KubeSchedulerReceiver:
     async def _read_log(self, logs: LogSource) -> None:
         if self._watches is not None and (pods := self._watches.listed.get("pods")) is not None:
             await _within(_PATIENCE, pods.wait())
-        async for source, piece in logs.pieces():
+        async for source, piece, clock in logs.pieces():
             await self._room.wait()
             if piece is None:
                 self._session.end_of_log(source, time.time_ns())
             else:
-                self._session.log(source, piece, time.time_ns())
+                self._session.log(source, piece, time.time_ns(), clock)
+                self._warn_of_zone()
+
+    def _warn_of_zone(self) -> None:
+        """Warn once if the log has local times and nothing gives their zone."""
+        if not self._warned_of_zone and NO_ZONE in self._session.line_counts["log"].notes:
+            self._warned_of_zone = True
+            self._log.warning("the log has times without a zone, which are read as UTC; `log::timezone` sets it")
 
     async def _watch(self, watches: WatchSource, name: str) -> None:
         if name == "events" and self._logs is not None:
