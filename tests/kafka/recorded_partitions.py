@@ -38,6 +38,8 @@ class RecordedPartition:
         """What the next checkpoint says."""
         self.checkpoint_wanted = False
         self.at: str | None = None
+        self.topic_id = ""
+        self.finished = False
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.dropped = False
@@ -75,7 +77,7 @@ class RecordedPartition:
 
     def _commit(self, time: int) -> Commit:
         offset = self.position or 0 if self.needs is None else self.needs
-        return Commit(offset, json.dumps({"at": self.at, "time": time}))
+        return Commit(offset, json.dumps({"at": self.at, "time": time, "topic_id": self.topic_id}))
 
     def checkpoint_due(self) -> bool:
         return self.checkpoint_wanted
@@ -89,6 +91,10 @@ class RecordedPartition:
 
     async def delivered(self) -> None:
         return
+
+    def finish(self) -> int:
+        self.finished = True
+        return 0
 
     def drop(self) -> None:
         self.dropped = True
@@ -114,8 +120,10 @@ class RecordedPartitions:
         checkpoint: bytes | None,
         *,
         keeps_checkpoints: bool = True,
+        topic_id: str = "",
     ) -> RecordedPartition:
         opened = RecordedPartition((topic, partition), committed, checkpoint)
+        opened.topic_id = topic_id
         self._prepare(opened)
         self.opened.append(opened)
         return opened
@@ -125,6 +133,12 @@ class RecordedPartitions:
         at = json.loads(committed.metadata)["at"] if committed.metadata else None
         assert at is None or isinstance(at, str)
         return at
+
+    @staticmethod
+    def topic_id_of(committed: Commit) -> str:
+        topic_id = json.loads(committed.metadata).get("topic_id", "") if committed.metadata else ""
+        assert isinstance(topic_id, str)
+        return topic_id
 
     @property
     def alive(self) -> int:

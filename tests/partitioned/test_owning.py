@@ -12,7 +12,7 @@ from podtrail.component.metrics import Gauge
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.replay.replayer import read_config
-from tests.partitioned.consumers import Consumer, after, records
+from tests.partitioned.consumers import TOPIC, Consumer, after, records
 from tests.partitioned.test_every_cut import uninterrupted
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import ALL, CONFIGURATIONS, FAILED, SOME, sampler
@@ -448,6 +448,25 @@ async def test_a_reload_comes_while_what_was_done_before_is_done_again() -> None
         even(consumer)
         assert exporter.got
         assert all("not_sampled" not in decided for _, _, decided in exporter.got)
+
+
+async def test_a_partition_whose_topic_is_no_more_decides_what_it_holds_and_names_what_is_lost() -> None:
+    async with Consumer(settings_of(sampler(ALL))) as consumer:
+        partition = await consumer.partitions.open(TOPIC, 0, None, None, topic_id="old")
+        await partition.take(GENERATED[:20])
+        _, checkpoint = kept(partition)
+        await partition.take(GENERATED[20:50])
+        await partition.delivered()
+        committed = partition.commit()
+    async with Consumer(settings_of(sampler(ALL))) as consumer:
+        assert consumer.partitions.topic_id_of(committed) == "old"
+        back = await consumer.partitions.open(TOPIC, 0, committed, checkpoint, topic_id="old")
+        assert back.undecided
+        assert back.finish() == 30
+        assert back.undecided == 0
+        await back.delivered()
+        assert consumer.exporters["debug"].got
+        even(consumer)
 
 
 async def test_a_partition_that_ends_before_what_was_committed_is_read_as_new(

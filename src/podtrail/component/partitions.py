@@ -72,6 +72,12 @@ class Partition(Protocol):
     async def delivered(self) -> None:
         """Return when everything that has left the processors is delivered, or was given up."""
 
+    def finish(self) -> int:
+        """Decide at once what is undecided, for its topic is no more; return how many records were lost with that.
+
+        Those are what an owner before had taken and the checkpoint does not have.
+        """
+
     @property
     def undecided(self) -> int:
         """How many spans are undecided."""
@@ -103,6 +109,7 @@ class Partitions(Protocol):
         checkpoint: bytes | None,
         *,
         keeps_checkpoints: bool = True,
+        topic_id: str = "",
     ) -> Partition:
         """Return a partition as its last owner has left it.
 
@@ -115,11 +122,16 @@ class Partitions(Protocol):
                 offset on.
             keeps_checkpoints: whether checkpoints are written when they are due. Where they are, nothing is committed
                 that the next owner could decide otherwise without one; where not, it may.
+            topic_id: tells the topic from one of the same name before or after it; "": not known.
         """
 
     @staticmethod
     def checkpoint_of(committed: Commit) -> str | None:
         """Return where the checkpoint is that a commit names: what `checkpointed` was told."""
+
+    @staticmethod
+    def topic_id_of(committed: Commit) -> str:
+        """Return the `topic_id` that a partition was opened with when this was committed; "": it does not say."""
 
 
 class PartitionedReceiver(AbstractAsyncContextManager["PartitionedReceiver"], Protocol):

@@ -95,7 +95,10 @@ class PartitionCommits:
         offset, note = self._known()
         self.marks = [mark for mark in self.marks if self._is_needed(mark, offset)]
         needed = tuple(mark for mark in marks if self._is_needed(mark, offset))
-        return Commit(offset, replace(note, marks=needed, checkpoint=self.place).write())
+        return Commit(offset, self._written(note, needed))
+
+    def _written(self, note: OwnersNote, marks: tuple[PartitionStep, ...]) -> str:
+        return replace(note, marks=marks, checkpoint=self.place, topic_id=self._state.topic_id).write()
 
     def _known(self) -> tuple[int, OwnersNote]:
         """Return what may be committed, but for marks and checkpoint."""

@@ -25,6 +25,7 @@ class ReceiverPartitions:
         checkpoint: bytes | None,
         *,
         keeps_checkpoints: bool = True,
+        topic_id: str = "",
     ) -> Partition:
         """Return a partition as its last owner has left it.
 
@@ -33,7 +34,9 @@ class ReceiverPartitions:
         """
         await self._shared.open.wait()
         opened = open_partition(
-            topic, partition, self._shared, committed, checkpoint, keeps_checkpoints=keeps_checkpoints
+            *(topic, partition, self._shared, committed, checkpoint),
+            keeps_checkpoints=keeps_checkpoints,
+            topic_id=topic_id,
         )
         self._open = [*[each for each in self._open if not each.is_gone], opened]
         return opened
@@ -41,11 +44,14 @@ class ReceiverPartitions:
     @staticmethod
     def checkpoint_of(committed: Commit) -> str | None:
         """Return where the checkpoint is that a commit names."""
-        try:
-            note = OwnersNote.read(committed)
-        except ValueError:
-            return None  # `open` tells
+        note = _note_of(committed)
         return note.checkpoint.at if note and note.checkpoint else None
+
+    @staticmethod
+    def topic_id_of(committed: Commit) -> str:
+        """Return which topic a commit is of; "": it does not say."""
+        note = _note_of(committed)
+        return note.topic_id if note else ""
 
     def shut(self) -> None:
         """Let nothing in any more: whoever comes waits."""
@@ -64,3 +70,10 @@ class ReceiverPartitions:
         exporters = {id for pipeline in self._shared.pipelines.settings.pipelines for id in pipeline.exporters}
         self._shared.give_up(sum(each.give_up(exporters) for each in self._open if not each.is_gone))
         self._shared.open.set()
+
+
+def _note_of(committed: Commit) -> OwnersNote | None:
+    try:
+        return OwnersNote.read(committed)
+    except ValueError:
+        return None  # `open` tells

@@ -41,6 +41,8 @@ class OwnersNote:
     checkpoint: CheckpointPlace | None = None
     configured: str = ""
     """Tells the configuration by which it was decided from others; empty where that is not said."""
+    topic_id: str = ""
+    """Tells the topic from others of the same name, before and after it; empty where that is not said."""
 
     @property
     def end(self) -> PartitionStep:
@@ -84,6 +86,8 @@ class OwnersNote:
             content["checkpoint"] = [self.checkpoint.at, *told(self.checkpoint.step)]
         if self.configured:
             content["configured"] = self.configured
+        if self.topic_id:
+            content["topic_id"] = self.topic_id
         return json.dumps(content, separators=(",", ":"))
 
     @classmethod
@@ -126,6 +130,7 @@ class OwnersNote:
             tuple(step(mark) for mark in content.get("marks", ())),
             CheckpointPlace(str(place[0]), step(place[1:])) if place else None,
             str(content.get("configured", "")),
+            str(content.get("topic_id", "")),
         )
 
 

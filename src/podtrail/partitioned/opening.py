@@ -38,6 +38,7 @@ def open_partition(
     checkpoint: bytes | None,
     *,
     keeps_checkpoints: bool,
+    topic_id: str,
 ) -> OwnedPartition:
     """Return a partition as its last owner has left it.
 
@@ -48,6 +49,7 @@ def open_partition(
         committed: what is committed for it.
         checkpoint: what was written where that says; None when nothing can be read there.
         keeps_checkpoints: whether any are written from now on.
+        topic_id: tells the topic from others of the same name; "": not known.
 
     Raises:
         StartError: a processor can't be made.
@@ -61,7 +63,9 @@ def open_partition(
         before = _if_configured_alike(topic, number, shared, before)
         leaving = PartitionLeaving(shared, before)
         state = PartitionState(
-            topic, number, shared, shared.make_fed(topic, number), leaving, shared.configured, before=before
+            *(topic, number, shared, shared.make_fed(topic, number), leaving, shared.configured),
+            before=before,
+            topic_id=topic_id,
         )
         if committed is not None:
             state.position = committed.offset
@@ -90,6 +94,7 @@ def open_partition(
         before=before,
         ahead=deque(mark for mark in before.marks if mark > snapshot.step),
         succession=found.succession,
+        topic_id=topic_id,
     )
     return OwnedPartition(state, committed, before.checkpoint, keeps_checkpoints=keeps_checkpoints)
 

@@ -242,6 +242,10 @@ class OwnedPartition:
             if self._shared.is_fed(pipeline.id):
                 pipeline.move_to(self._shared.driver(pipeline.settings))
 
+    def finish(self) -> int:
+        """Decide at once what is undecided, for its topic is no more; return how many records were lost with that."""
+        return 0 if self.is_gone else self._state.finish()
+
     def due(self) -> int | None:
         """Return the earliest time, Unix nanoseconds, at which something would be decided without another record."""
         return self._state.due()

@@ -43,6 +43,8 @@ class PartitionState:
     """Spans that were taken."""
     read: int = 0
     """Bytes of spans that were taken since the last checkpoint."""
+    topic_id: str = ""
+    """Tells the topic from others of the same name."""
 
     @property
     def undecided(self) -> int:
@@ -82,6 +84,21 @@ class PartitionState:
     def replays(self) -> bool:
         """Say whether an owner before was further."""
         return self.before is not None and (self.succession is not None or self.left() < self.before.end)
+
+    def finish(self) -> int:
+        """Have the processors decide all that they hold, and bring it away.
+
+        Returns:
+            How many records an owner before had taken that these processors were not given.
+        """
+        before, position = self.before, self.position
+        self.before = self.succession = None
+        self.leaving.nothing_is_repeated()
+        for pipeline in self.pipelines:
+            pipeline.chain.drain(self.told)
+            pipeline.left(self.step())
+            self.leaving.carry(pipeline, at_any_rate=True)
+        return 0 if before is None or position is None else max(0, before.left.position - position)
 
     def next_mark(self, offset: int) -> PartitionStep | None:
         """Return the next mark that comes before the record at an offset."""
