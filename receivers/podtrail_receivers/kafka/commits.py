@@ -1,6 +1,7 @@
 """Commits of a group's offsets: at intervals, all partitions in one request, one request at a time."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -14,6 +15,8 @@ from podtrail_receivers.kafka.consumer_listener import Place
 from podtrail_receivers.kafka.keeping import Keeping, KeptAside
 
 _SECOND: Final = 1_000_000_000
+_LAST_SECONDS: Final = 1.0
+"""For commits before the group is left: a rebalance that goes on is over by then, as a rule."""
 _AGAIN_SECONDS: Final = 0.2
 """Shortest time between two requests, when a mark waits or there is no interval."""
 
@@ -79,6 +82,24 @@ class Commits(Keeping):
     async def last_commits(self, places: Collection[Place]) -> Mapping[Place, Commit]:
         """Return what the consumer is to commit of partitions that will be somebody else's."""
         return {place: self._owned[place].partition.commit() for place in places}
+
+    async def commit_last(self, commits: Mapping[Place, Commit]) -> Mapping[Place, Commit]:
+        """Commit, again where a rebalance refuses it; return what could not be committed."""
+        left = dict(commits)
+        try:
+            async with asyncio.timeout(_LAST_SECONDS), self._sending:
+                while left:
+                    some = dict(itertools.islice(left.items(), MOST_AT_ONCE))
+                    failed = await self._send(some)
+                    for place in some.keys() - failed.keys():
+                        del left[place]
+                    for place, error in failed.items():
+                        self._failed(place, error)
+                    if failed:
+                        await asyncio.sleep(_AGAIN_SECONDS)
+        except TimeoutError:  # whoever leaves the group tries it once more
+            pass
+        return left
 
     async def abandon(self) -> None:
         """Do nothing: the group refuses what would be committed of partitions that are somebody else's."""

@@ -72,6 +72,10 @@ class Keeping(ABC):
     async def last_commits(self, places: Collection[Place]) -> Mapping[Place, Commit]:
         """Return what the consumer is to commit of partitions that will be somebody else's."""
 
+    async def commit_last(self, commits: Mapping[Place, Commit]) -> Mapping[Place, Commit]:
+        """Commit what `last_commits` returned, before the group is left; return what could not be committed."""
+        return commits
+
     async def set_aside(self, place: Place, poisoned: Sequence[Poisoned]) -> None:
         """Return when messages that can't be read are told, counted and, if asked for, copied."""
         await self._aside.dead_letters.take(place, poisoned, self._aside.produce)

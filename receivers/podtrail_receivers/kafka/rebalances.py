@@ -5,6 +5,7 @@ Heartbeats go on meanwhile: those are librdkafka's own business.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
@@ -23,6 +24,12 @@ _COMMITTED_SECONDS: Final = 30.0
 """What a member that was killed has left in a transaction the brokers abort within 20 s (KIP-447)."""
 _REBALANCE_SECONDS: Final = 60.0
 """How long the loop may take to open partitions or to let go of them; a group waits five minutes for a member."""
+
+_COMMITTING_SECONDS: Final = 2.0
+"""For the commit of partitions that are given up, as long as the group shares out partitions meanwhile."""
+_AGAIN_SECONDS: Final = 0.2
+SHARING_OUT: Final = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
+"""A commit that comes while its group shares out partitions anew fails, and is made again: nothing is wrong."""
 
 T = TypeVar("T")
 
@@ -206,11 +213,19 @@ def _look_up(consumer: Consumer, partitions: Sequence[TopicPartition]) -> list[A
 
 
 def _commit(consumer: Consumer, commits: Mapping[Place, Commit]) -> Mapping[Place, KafkaError]:
-    """Commit and wait for it; return what was not committed, and why."""
-    if not commits:
-        return {}
-    try:
-        answered = consumer.commit(offsets=offsets_of(commits), asynchronous=False)
-    except KafkaException as error:
-        return dict.fromkeys(commits, error_of(error))
-    return uncommitted(None, answered or ())
+    """Commit and wait for it, again while the group shares out partitions; return what was not committed, and why."""
+    deadline = time.monotonic() + _COMMITTING_SECONDS
+    failed: dict[Place, KafkaError] = {}
+    while commits:
+        try:
+            answered = consumer.commit(offsets=offsets_of(commits), asynchronous=False)
+        except KafkaException as error:
+            refused: Mapping[Place, KafkaError] = dict.fromkeys(commits, error_of(error))
+        else:
+            refused = uncommitted(None, answered or ())
+        failed = {place: error for place, error in failed.items() if place not in commits} | dict(refused)
+        commits = {place: commits[place] for place, error in refused.items() if error.code() in SHARING_OUT}
+        if not commits or time.monotonic() > deadline:
+            break
+        time.sleep(_AGAIN_SECONDS)
+    return failed
