@@ -1,5 +1,6 @@
 """The `kafka` receiver on a real broker: what it reads, in which order, and where it goes on."""
 
+import asyncio
 import base64
 import time
 from typing import Any
@@ -187,6 +188,59 @@ async def test_members_share_the_partitions_and_the_last_one_gets_all(
     assert len([partition for partition in one.opened if partition.dropped]) >= kept
     assert kafka.committed(f"group-{topic}", topic).keys() == {0, 1, 2, 3}
     assert "can't be committed" not in caplog.text
+
+
+class HeldPartitions(RecordedPartitions):
+    """Partitions whose last spans are delivered only when somebody lets them be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.let = asyncio.Event()
+
+    async def open(self, *given: Any, **more: Any) -> RecordedPartition:
+        opened = await super().open(*given, **more)
+
+        async def delivered() -> None:
+            self.asked.set()
+            await self.let.wait()
+
+        opened.delivered = delivered  # type: ignore[method-assign]
+        return opened
+
+
+async def test_a_member_that_leaves_in_a_rebalance_commits_all_that_it_has_done(kafka: Kafka) -> None:
+    """While it gives up its partitions, the group begins another generation."""
+    topic = kafka.topic(partitions=6)
+    leaving, held, third = HeldPartitions(), HeldPartitions(), RecordedPartitions()
+    config = reads(kafka, topic, autocommit={"interval": "1h"}, session_timeout="60s")
+
+    async with receiving(held, **config):
+        async with receiving(leaving, **config) as leaver:
+            held.let.set()
+            await until(lambda: (held.alive, leaving.alive) == (3, 3), "three each")
+            for partition in range(6):
+                kafka.produce(topic, [message("a")], partition=partition)
+            await until(lambda: len(leaving.names) == len(held.names) == 3, "the records")
+            held.let.clear()
+            held.asked.clear()
+            leaving.asked.clear()
+            async with receiving(third, **config):
+                await held.asked.wait()
+                await leaving.asked.wait()
+                leaving.let.set()
+                await until(lambda: leaving.alive == 2, "one of them to be given up")
+                leaving.let.clear()
+                leaving.asked.clear()
+                leaver.ended.cancel()
+                await leaving.asked.wait()
+                held.let.set()
+                await until(lambda: third.alive == 2, "the next generation")
+                leaving.let.set()
+                await asyncio.wait([leaver.ended])
+    mine = {partition.place[1] for partition in leaving.opened}
+    committed = kafka.committed(f"group-{topic}", topic)
+    assert {number: committed.get(number, (0,))[0] for number in mine} == dict.fromkeys(mine, 1)
 
 
 async def test_a_static_member_that_comes_back_gets_its_partitions_and_the_others_keep_theirs(kafka: Kafka) -> None:

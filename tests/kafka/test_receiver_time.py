@@ -2,10 +2,11 @@
 
 import json
 import time
+from collections.abc import Sequence
 
 import pytest
 
-from podtrail.component import Context, Metrics
+from podtrail.component import Context, Metrics, PartitionRecord
 from tests.kafka.cluster import Kafka
 from tests.kafka.recorded_partitions import RecordedPartition, RecordedPartitions, reads, receiving, until
 from tests.kafka.spans import message
@@ -63,6 +64,30 @@ async def test_while_records_wait_the_clock_on_the_wall_does_not_count(kafka: Ka
         await until(lambda: lagging.times, "its end")
 
     assert lagging.bodies == ["a", "b"]
+
+
+async def test_time_does_not_pass_records_that_are_there_and_were_not_fetched_yet(kafka: Kafka) -> None:
+    """As after a pause of the process: the last fetch has found the end, and much has happened since."""
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a")])
+
+    def prepare(partition: RecordedPartition) -> None:
+        take = partition.take
+
+        async def taken(records: Sequence[PartitionRecord]) -> None:
+            await take(records)
+            partition.wanted = time.time_ns() + 3 * SECOND  # amid the third fetch, which a broker answers after 2 s
+
+        partition.take = taken  # type: ignore[method-assign]
+
+    partitions = RecordedPartitions(prepare)
+    config = reads(kafka, topic, idle_timeout="10ms", min_fetch_size=1_000_000, max_fetch_wait="2s")
+    async with receiving(partitions, **config) as receiver:
+        await until(lambda: [owned.end for owned in receiver.receiver.owned] == [1], "the end")
+        kafka.produce(topic, [message("b")])
+        await until(lambda: partitions.opened[0].marked, "time to pass")
+
+    assert partitions.names == ["a", "b"]
 
 
 async def test_a_timeout_of_zero_leaves_time_to_the_records(kafka: Kafka) -> None:

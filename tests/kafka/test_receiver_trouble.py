@@ -114,7 +114,36 @@ async def test_records_that_retention_takes_from_a_reader_that_lags_are_told_and
     assert caplog.text.count("were still needed") == 1
 
 
-async def test_a_topic_made_anew_is_read_from_its_beginning(kafka: Kafka, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("records", [1, 2, 5])
+async def test_a_topic_made_anew_under_a_reader_is_read_from_its_beginning(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture, records: int
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a"), message("b")])
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic)) as receiver:
+        await until(lambda: kafka.committed(f"group-{topic}", topic).get(0, (0,))[0] == 2, "a commit")
+        kafka.delete_topic(topic)
+        kafka.topic(topic)
+        kafka.produce(topic, [message(f"{number}") for number in range(records)])
+        expected = [f"{number}" for number in range(records)]
+        await until(lambda: receiver.receiver.owned and partitions.opened[-1].bodies == expected, "the new records")
+
+    assert "made anew" in caplog.text or "is not there" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("known", "records", "told"),
+    [
+        (True, "c", "topic {} was made anew since the group has committed offset 2"),
+        (True, "cdefg", "topic {} was made anew since the group has committed offset 2"),
+        (False, "c", "{}[0] ends at 1, before what the group has committed (2)"),
+    ],
+)
+async def test_what_was_committed_of_a_topic_of_the_same_name_is_finished_and_the_new_one_read(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture, known: bool, records: str, told: str
+) -> None:
     topic = kafka.topic()
     kafka.produce(topic, [message("a"), message("b")])
     async with receiving(RecordedPartitions(), **reads(kafka, topic)):
@@ -122,14 +151,16 @@ async def test_a_topic_made_anew_is_read_from_its_beginning(kafka: Kafka, caplog
     old = kafka.committed(f"group-{topic}", topic)
     kafka.delete_topic(topic)
     kafka.topic(topic)
-    kafka.commit(f"group-{topic}", topic, old)
-    kafka.produce(topic, [message("c")])
+    kafka.commit(f"group-{topic}", topic, old if known else {0: (2, "")})
+    kafka.produce(topic, [message(name) for name in records])
 
     partitions = RecordedPartitions()
     async with receiving(partitions, **reads(kafka, topic)):
-        await until(lambda: partitions.names == ["c"], "the new record")
+        await until(lambda: partitions.names == list(records), "the new records")
 
-    assert f"{topic}[0] ends at 1, before what the group has committed (2)" in caplog.text
+    before, _ = partitions.opened
+    assert before.finished
+    assert told.format(topic) in caplog.text
 
 
 async def test_credentials_that_are_refused_are_one_line_until_they_are_right(
@@ -199,6 +230,7 @@ class OftenRefused(RecordedPartitions):
         checkpoint: bytes | None,
         *,
         keeps_checkpoints: bool = True,
+        topic_id: str = "",
     ) -> RecordedPartition:
         if partition == 1 and self.times:
             self.times -= 1

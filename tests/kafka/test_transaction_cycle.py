@@ -75,8 +75,10 @@ class CopiedPartitions(RecordedPartitions):
         checkpoint: bytes | None,
         *,
         keeps_checkpoints: bool = True,
+        topic_id: str = "",
     ) -> CopiedPartition:
         opened = CopiedPartition(self, (topic, partition), committed, checkpoint)
+        opened.topic_id = topic_id
         opened.wants_checkpoint_when_delivered = self.want_checkpoints_when_delivered
         self.opened.append(opened)
         return opened
@@ -277,6 +279,21 @@ async def test_no_transaction_delivers_without_the_checkpoint_that_is_due_by_the
     assert seen(kafka, out) == ["a"]
 
 
+async def test_records_of_a_topic_made_anew_are_copied_once(kafka: Kafka) -> None:
+    topic, out = kafka.topic(), kafka.topic()
+    kafka.produce(topic, [message("a"), message("b")])
+    partitions = CopiedPartitions(out)
+    async with receiving(partitions, **once(kafka, topic)) as running:
+        partitions.begin(running)
+        await until(lambda: seen(kafka, out) == ["a", "b"], "the old records")
+        kafka.delete_topic(topic)
+        kafka.topic(topic)
+        kafka.produce(topic, [message(name) for name in "cdefg"])
+        await until(lambda: "c" in seen(kafka, out), "the new records")
+
+    assert seen(kafka, out) == list("abcdefg")
+
+
 async def test_what_is_given_up_while_a_transaction_ends_is_not_seen_without_how_far_it_was_read(kafka: Kafka) -> None:
     """As when a member leaves and the brokers take longer to answer than it waits."""
     out = kafka.topic()
@@ -290,7 +307,10 @@ async def test_what_is_given_up_while_a_transaction_ends_is_not_seen_without_how
     async def group() -> object:
         raise AssertionError("nothing is to be committed")
 
-    cycle = TransactionCycle(owned, cast("KeptAside", None), transactions, group, 1)
+    async def changed() -> list[str]:
+        return []
+
+    cycle = TransactionCycle(owned, cast("KeptAside", None), transactions, group, changed, interval=1)
     owned["in", 0] = SimpleNamespace(partition=GivenUp(("in", 0), None, None))
     await transactions.start()
     try:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
@@ -49,6 +49,7 @@ class AssignedPartition:
         read: MessageReader,
         keeper: Keeper,
         idle_timeout: int,
+        latest: Callable[[Place], Awaitable[int | None]],
         drained: Callable[["AssignedPartition"], None],
     ) -> None:
         """Make it.
@@ -59,6 +60,7 @@ class AssignedPartition:
             read: reads messages.
             keeper: commits.
             idle_timeout: how many nanoseconds its time may stay behind the wall clock once its end is reached; 0: any.
+            latest: asks the brokers for the offset of the end, after it was called; None: no broker says.
             drained: is told when less waits here than before.
         """
         self.place = place
@@ -70,10 +72,11 @@ class AssignedPartition:
         self._read = read
         self._keeper = keeper
         self._idle_timeout = idle_timeout
+        self._latest = latest
         self._drained = drained
         self._waiting: deque[Message] = deque()
-        self._end_behind = False
-        """Whether the end of the partition is right behind what waits."""
+        self.end: int | None = None
+        """The offset of the end of the partition, if that is right behind what waits."""
         self._came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
@@ -107,7 +110,7 @@ class AssignedPartition:
         if found.messages:
             self._waiting.extend(found.messages)
             self.buffered += sum([_size(message) for message in found.messages])
-        self._end_behind = found.at_end
+        self.end = found.end
         self._came.set()
 
     def _forget(self) -> None:
@@ -164,7 +167,7 @@ class AssignedPartition:
 
     def _until_idle(self) -> float | None:
         """Return the seconds until the clock on the wall is to move the partition's time; None: not before a record."""
-        if not (self._idle_timeout and self._end_behind):
+        if not self._idle_timeout or self.end is None:
             return None
         due = self.partition.due()
         if due is None:
@@ -173,13 +176,22 @@ class AssignedPartition:
         return max(by_clock, self._next - asyncio.get_running_loop().time())
 
     async def _pass_time(self) -> None:
+        """Let time pass until before the brokers were asked for the end, if nothing has come behind what was read.
+
+        What was fetched last says nothing of now: this process may have been stopped since, or a broker silent.
+        """
         now = time.time_ns() - self._idle_timeout
+        self._waits_for_others = True
+        latest = await self._latest(self.place)
+        self._waits_for_others = False
+        self._next = asyncio.get_running_loop().time() + 1.0
+        if latest is None or self.end is None or latest > self.end or self._waiting:
+            return
         async with self._keeper.working():
             self._waits_for_others = True
             await self._keeper.commit_first(self.place, self.partition.mark(now))
             self._waits_for_others = False
             await self.partition.pass_time(now)
-        self._next = asyncio.get_running_loop().time() + 1.0
 
 
 def _size(message: Message) -> int:

@@ -23,8 +23,8 @@ class Fetched(NamedTuple):
     """In the order of their offsets."""
     high: int
     """The offset that the next message gets that is written to it, as far as known; negative: unknown."""
-    at_end: bool
-    """Whether the end of the partition was reached behind these."""
+    end: int | None
+    """The offset of the end of the partition, if it was reached behind these."""
 
 
 class Assigned(NamedTuple):

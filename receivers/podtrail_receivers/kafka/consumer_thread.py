@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from podtrail.component.partitions import Commit
 from podtrail.transport.kafka.failures import error_of
@@ -23,6 +24,7 @@ _WAIT_SECONDS: Final = 0.05
 _TAKING_SECONDS: Final = 1.0
 """How often a wait for a busy loop looks whether all is to stop; rebalances want the loop, too."""
 _REQUEST_SECONDS: Final = 10.0
+_LEAST_LEAVING_SECONDS: Final = 0.5
 _LEAVING_SECONDS: Final = 4.5
 """How long to wait for brokers to answer a member that leaves: librdkafka itself waits for as long as they hang."""
 
@@ -73,13 +75,23 @@ class ConsumerThread:
     def start(self) -> Awaitable[None]:
         """Start it; return what ends when it ends, with the error that ended it."""
         self._consumer = Consumer(self._properties, logger=UNHEARD)
+        self._leaders.open()
         threading.Thread(target=self._run, name="kafka consumer", daemon=True).start()
         return asyncio.shield(self._ended)
 
-    async def stop(self) -> None:
-        """Have it leave the group, in order: its partitions are revoked on the way; brokers that hang are let be."""
+    @property
+    def admin(self) -> AdminClient | None:
+        """A client that asks brokers without the thread; None: the thread has ended."""
+        return self._leaders.client
+
+    async def stop(self, seconds: float = 0.0) -> None:
+        """Have it leave the group, in order: its partitions are revoked on the way; brokers that hang are let be.
+
+        Args:
+            seconds: how long it takes already to stop.
+        """
         self._stopping.set()
-        await asyncio.wait([self._ended], timeout=_LEAVING_SECONDS)
+        await asyncio.wait([self._ended], timeout=max(_LEAST_LEAVING_SECONDS, _LEAVING_SECONDS - seconds))
 
     async def call(self, work: Callable[[Consumer], T]) -> T:
         """Have work done with the consumer, in the thread, between two fetches."""
@@ -98,6 +110,10 @@ class ConsumerThread:
             return marks[0]
 
         return await self.call(assign)
+
+    def join_anew(self) -> None:
+        """Leave the group, in order, and join it again."""
+        self._post(self._leave)
 
     def pause(self, places: Sequence[Place]) -> None:
         """Have no more fetched of partitions."""
@@ -198,8 +214,14 @@ class ConsumerThread:
             if not consumer.assignment():
                 self._joining_anew = False
                 self._subscribe(consumer)
-        elif self._unread is not None and (places := self._unread.look(self._leaders.client, consumer.memberid())):
+        elif self._unread is not None and (client := self._leaders.client) is not None:
+            if not (places := self._unread.look(client, consumer.memberid())):
+                return
             self._loop.call_soon_threadsafe(self._listener.left_unread, places)
+            self._leave(consumer)
+
+    def _leave(self, consumer: Consumer) -> None:
+        if not self._joining_anew:
             self._joining_anew = True
             consumer.unsubscribe()
 
@@ -232,18 +254,18 @@ class ConsumerThread:
 
     def _hand_over(self, consumer: Consumer, messages: Sequence[Message]) -> None:
         by_place: dict[Place, list[Message]] = {}
-        ended: set[Place] = set()
+        ends: dict[Place, int | None] = {}
         for message in messages:
             error, place = message.error(), _place(message)
             if error is None:
                 by_place.setdefault(place, []).append(message)
-                ended.discard(place)
+                ends.pop(place, None)
             elif error.code() == KafkaError._PARTITION_EOF:
                 by_place.setdefault(place, [])
-                ended.add(place)
+                ends[place] = message.offset()
             else:
                 self._loop.call_soon_threadsafe(self._listener.failed, error, place)
-        found = {place: Fetched(of_one, _high(consumer, place), place in ended) for place, of_one in by_place.items()}
+        found = {place: Fetched(of_one, _high(consumer, place), ends.get(place)) for place, of_one in by_place.items()}
         self._at_once.saw(by_place)
         if found:
             self._taken.clear()

@@ -31,13 +31,16 @@ class LeaderWatch:
         """Make it, with librdkafka's properties of a client."""
         self._properties = {**properties, "allow.auto.create.topics": False}
         self._client: AdminClient | None = None
+        """The client of its own, between `open` and `close`."""
         self._due = time.monotonic() + _USUAL_SECONDS
 
+    def open(self) -> None:
+        """Make the client."""
+        self._client = AdminClient(self._properties, logger=UNHEARD)
+
     @property
-    def client(self) -> AdminClient:
-        """The client of its own."""
-        if self._client is None:
-            self._client = AdminClient(self._properties, logger=UNHEARD)
+    def client(self) -> AdminClient | None:
+        """The client, which any thread may use; None: it is not open."""
         return self._client
 
     @property
@@ -68,8 +71,9 @@ class LeaderWatch:
         topics = {each.topic for each in partitions}
         led: set[tuple[str, int]] = set()
         brokers = 0
+        assert self._client is not None, "it is open"
         for asked in [{"topic": topic} for topic in sorted(topics)] if len(topics) <= _SINGLY else [{}]:
-            known = self.client.list_topics(timeout=seconds, **asked)
+            known = self._client.list_topics(timeout=seconds, **asked)
             brokers = len(known.brokers)
             for name in topics & known.topics.keys():
                 led.update((name, number) for number, each in known.topics[name].partitions.items() if each.leader >= 0)

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from podtrail.component.partitions import Commit, Partitions
+from podtrail.transport.kafka.failures import KafkaFailure
 from podtrail_receivers.kafka.assigned_partition import AssignedPartition
 from podtrail_receivers.kafka.checkpoint_topic import CheckpointTopic
 from podtrail_receivers.kafka.complaints import Complaints
@@ -18,7 +19,10 @@ from podtrail_receivers.kafka.consumer_thread import ConsumerThread
 from podtrail_receivers.kafka.future_records import FutureRecords
 from podtrail_receivers.kafka.instruments import KafkaInstruments
 from podtrail_receivers.kafka.keeping import Keeping
+from podtrail_receivers.kafka.latest_offsets import LatestOffsets
+from podtrail_receivers.kafka.openings import Openings
 from podtrail_receivers.kafka.reading import MessageReader
+from podtrail_receivers.kafka.topic_ids import TopicIds
 from podtrail_receivers.kafka.unread import UnreadWatch
 
 _MOST_BUFFERED: Final = 32 << 20
@@ -29,7 +33,8 @@ _DELIVERING_SECONDS: Final = 1.5
 _KEEPING_SECONDS: Final = 1.0
 """What is under way gets these, one after the other, when partitions are given up: what is not done then is done again
 by the next owner. All of it is less than a receiver has to stop."""
-_REQUEST_SECONDS: Final = 10.0
+_LOOKING_SECONDS: Final = 2.0
+"""Between two looks whether topics were made anew: what is read of them meanwhile is read again."""
 _OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
@@ -44,7 +49,11 @@ class Equipment(NamedTuple):
     checkpoints: CheckpointTopic | None
     instruments: KafkaInstruments
     complaints: Complaints
+    topic_ids: TopicIds
     log: logging.LoggerAdapter[logging.Logger]
+
+
+Keep = Callable[[ConsumerThread, Callable[[], Awaitable[Collection[str]]]], Keeping]
 
 
 class FencedError(Exception):
@@ -54,20 +63,31 @@ class FencedError(Exception):
 class Membership:
     """One membership. `run` it, once."""
 
-    def __init__(self, equipment: Equipment, keep: Callable[[ConsumerThread], Keeping]) -> None:
-        """Make it. `keep`: makes what commits by means of the consumer."""
+    def __init__(self, equipment: Equipment, keep: Keep) -> None:
+        """Make it. `keep`: makes what commits by means of the consumer, and is told which topics were made anew."""
         self._with = equipment
         config = equipment.config
         static = config.cooperative and config.group_instance_id
         unread = UnreadWatch(config.group_id, config.traces.reads) if static else None
         topics, cooperative = config.traces.topics, config.cooperative
         self._thread = ConsumerThread(equipment.properties, topics, self, unread, cooperative=cooperative)
-        self._keeping = keep(self._thread)
+        self._keeping = keep(self._thread, self._changed)
+        self._latest = LatestOffsets(lambda: self._thread.admin)
         self._owned = equipment.owned
+        self._loop = asyncio.get_running_loop()
         self._future_records = FutureRecords(equipment.complaints, equipment.instruments)
         self._paused: set[Place] = set()
-        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failure: asyncio.Future[None] = self._loop.create_future()
         self._errands: set[asyncio.Task[None]] = set()
+        self._openings = Openings(
+            *(config, equipment.partitions, equipment.checkpoints, equipment.topic_ids),
+            *(equipment.instruments, equipment.log),
+        )
+        self._leaving = False
+        self._uncommitted: Mapping[Place, Commit] | None = None
+        """Once all partitions are given up before the group is left: what of it is not committed yet."""
+        self._left_for: set[str] = set()
+        """Topics made anew because of which the group is left, until partitions of theirs are opened again."""
 
     async def run(self) -> None:
         """Be a member until cancelled, or until something ends it.
@@ -79,17 +99,25 @@ class Membership:
         """
         ended = asyncio.ensure_future(self._thread.start())
         keeping = asyncio.create_task(self._keeping.run(), name="kafka commits")
+        self._run_errand(self._look_for_topics_made_anew())
         failed = False
+        spent = 0.0
         try:
             done, _ = await asyncio.wait({ended, keeping, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             failed = any(future.exception() is not None for future in done)
             for future in done:
                 future.result()
+        except asyncio.CancelledError:
+            began = self._loop.time()
+            await self._release()
+            spent = self._loop.time() - began
+            raise
         finally:
-            await self._thread.stop()
+            await self._thread.stop(spent)
             for task in (keeping, *self._errands):
                 task.cancel()
             ended.cancel()
+            self._latest.close()
             await asyncio.gather(ended, keeping, *self._errands, return_exceptions=True)
             self._failure.cancel()
             if failed:  # what was on its way to exporters is read again: none of it may be in the next transaction
@@ -105,7 +133,7 @@ class Membership:
         full: list[Place] = []
         for place, of_one in found.items():
             owned = self._owned.get(place)
-            if owned is None:
+            if owned is None or self._leaving:
                 continue
             self._future_records.look(place, of_one.messages, now_ms)
             owned.add(of_one)
@@ -141,37 +169,48 @@ class Membership:
         )
 
     async def assigned(self, given: Sequence[Assigned]) -> Mapping[Place, int]:
-        """Open partitions; return from which offset on each is read."""
-        commits = {each.place: self._beginning(each) for each in given}
-        partitions = self._with.partitions
-        pointers = {
-            place: at for place, commit in commits.items() if (at := partitions.checkpoint_of(commit)) is not None
-        }
-        read = self._with.checkpoints
-        checkpoints = await read.read(pointers) if read is not None and pointers else {}
+        """Open partitions, unless the group is being left; return from which offset on each is read."""
+        if self._leaving:
+            return {}
+        with_ = self._with
         starts: dict[Place, int] = {}
-        for each in given:
-            place, commit = each.place, commits[each.place]
-            partition = await partitions.open(
-                *place, commit, checkpoints.get(place), keeps_checkpoints=read is not None
-            )
+        async for place, partition, start, checkpoint in self._openings.open(given, self._thread.admin, self._keeping):
             owned = AssignedPartition(
-                place, partition, self._with.read, self._keeping, self._with.config.idle_timeout, self._drained
+                *(place, partition, with_.read, self._keeping, with_.config.idle_timeout),
+                latest=self._latest.of,
+                drained=self._drained,
             )
             self._owned[place] = owned
-            self._keeping.begin(place, pointers.get(place))
+            self._keeping.begin(place, checkpoint)
             self._with.instruments.started()
-            position = commit.offset if partition.position is None else partition.position
-            if position < each.first:
-                self._tell_gone(place, position, each.first)
-            starts[place] = max(position, each.first)
+            starts[place] = start
             owned.start(self._ended)
+        self._left_for.difference_update([topic for topic, _ in starts])
         if starts:
             self._with.log.info("reads %s", _shown(starts))
         return starts
 
     async def revoked(self, places: Sequence[Place]) -> Mapping[Place, Commit]:
         """Stop working on partitions that will be somebody else's; return what is to be committed of each."""
+        if self._uncommitted is not None:
+            return {place: self._uncommitted[place] for place in places if place in self._uncommitted}
+        return await self._give_up(places)
+
+    async def _release(self) -> None:
+        """Give all partitions up before the group is left, while a commit that a rebalance refuses can be made again.
+
+        A member that leaves no longer hears of the group's next generation, and commits nothing in that.
+        """
+        self._leaving = True
+        try:
+            commits = self._uncommitted = await self._give_up(tuple(self._owned))
+            self._uncommitted = await self._keeping.commit_last(commits)
+        except (KafkaException, KafkaFailure) as error:
+            self._with.complaints.say(
+                f"leaves the group {self._with.config.group_id}, and what was committed last may be done again: {error}"
+            )
+
+    async def _give_up(self, places: Sequence[Place]) -> Mapping[Place, Commit]:
         going = [self._owned[place] for place in places if place in self._owned]
         await asyncio.gather(*[owned.stop(_HANDING_OVER_SECONDS) for owned in going])
         if self._keeping.failed:
@@ -214,41 +253,33 @@ class Membership:
         async with self._keeping.working():
             await self._keeping.write_checkpoint(owned.place, owned.partition)
 
-    def _beginning(self, given: Assigned) -> Commit:
-        place, committed = given.place, given.committed
-        if committed is None:
-            latest = self._with.config.initial_offset == "latest"
-            return Commit(given.end if latest else given.first, "")
-        if committed.offset > given.end:
-            self._with.log.warning(
-                "%s ends at %d, before what the group has committed (%d): it was made anew or cut; read from its "
-                "beginning",
-                named(place),
-                given.end,
-                committed.offset,
-            )
-            return Commit(given.first, "")
-        return committed
-
     async def _find_anew(self, place: Place) -> None:
         """Go on where a partition begins now: what was to be read is no longer there."""
         first = await self._thread.begin_anew(place)
         owned = self._owned.get(place)
-        if owned is not None and (position := owned.partition.position) is not None:
-            self._tell_gone(place, position, first)
-
-    def _tell_gone(self, place: Place, position: int, first: int) -> None:
+        if owned is None or (position := owned.partition.position) is None:
+            return
         if first > position:
-            self._with.instruments.gone(place, first - position)
-            self._with.log.error(
-                "%s begins at %d, records from %d on were still needed: %d are gone; retention is shorter than the lag",
-                named(place),
-                first,
-                position,
-                first - position,
-            )
+            self._openings.tell_gone(place, position, first)
         else:
-            self._with.log.warning("%s was made anew or cut: read from %d on", named(place), first)
+            self._join_anew({place[0]}, f"{named(place)} ends before offset {position}: it was made anew or cut")
+
+    async def _look_for_topics_made_anew(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOKING_SECONDS)
+            if changed := await self._changed():
+                self._join_anew(changed, f"topic {', '.join(sorted(changed))} was made anew")
+
+    async def _changed(self) -> Collection[str]:
+        topics = {topic for topic, _ in self._owned}
+        return await self._with.topic_ids.changed(self._thread.admin, topics)
+
+    def _join_anew(self, topics: Collection[str], why: str) -> None:
+        """Have all partitions taken up again, from their beginning where they are of a topic that was made anew."""
+        if not self._left_for.issuperset(topics):
+            self._left_for.update(topics)
+            self._with.complaints.say(f"{why}; leaves the group {self._with.config.group_id} and joins it again")
+            self._thread.join_anew()
 
     def _share(self) -> int:
         return max(_LEAST_SHARE, _MOST_BUFFERED // max(1, len(self._owned)))

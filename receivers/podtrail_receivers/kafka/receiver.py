@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -28,14 +28,13 @@ from podtrail_receivers.kafka.keeping import Keeping, KeptAside
 from podtrail_receivers.kafka.membership import Equipment, FencedError, Membership
 from podtrail_receivers.kafka.properties import consumer_properties
 from podtrail_receivers.kafka.reading import MessageReader
-from podtrail_receivers.kafka.rebalances import RebalanceError
+from podtrail_receivers.kafka.rebalances import SHARING_OUT, RebalanceError
+from podtrail_receivers.kafka.topic_ids import TopicIds
 from podtrail_receivers.kafka.transaction_cycle import TransactionCycle
 
 _AGAIN_SECONDS: Final = 2.0
 _FENCED_SECONDS: Final = 60.0
 """Whoever has come in its place may be its successor: so it does not put that out at once."""
-_SHARING_OUT: Final = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
-"""A commit that comes while its group shares out partitions anew fails, and is made again: nothing is wrong."""
 _CLOSING_SECONDS: Final = 1.0
 _SAFE: Final[Properties] = {"acks": "all", "enable.idempotence": True, "compression.type": "zstd", "linger.ms": 5}
 """Of the producer of checkpoints and dead letters."""
@@ -109,6 +108,7 @@ class KafkaReceiver:
                 aside.checkpoints,
                 self._instruments,
                 self._complaints,
+                TopicIds(),
                 self._log,
             )
             while True:
@@ -125,7 +125,7 @@ class KafkaReceiver:
         try:
             if self._transactions is not None:
                 await self._transactions.start()
-            await Membership(equipment, lambda thread: self._commits(thread, aside)).run()
+            await Membership(equipment, lambda thread, changed: self._commits(thread, changed, aside)).run()
         except (KafkaException, KafkaFailure, RebalanceError) as error:
             self._complaints.say(f"leaves the group {self._config.group_id} and joins it again: {error}")
         except FencedError:
@@ -174,14 +174,18 @@ class KafkaReceiver:
                 self._complaints.reached()
                 return
 
-    def _commits(self, thread: ConsumerThread, aside: KeptAside) -> Keeping:
+    def _commits(
+        self, thread: ConsumerThread, changed: Callable[[], Awaitable[Collection[str]]], aside: KeptAside
+    ) -> Keeping:
         autocommit = self._config.autocommit
         if self._transactions is not None:
-            return TransactionCycle(self._owned, aside, self._transactions, thread.group, autocommit.interval)
+            return TransactionCycle(
+                self._owned, aside, self._transactions, thread.group, changed, interval=autocommit.interval
+            )
         interval = autocommit.interval if autocommit.enable else 0
         return Commits(self._owned, aside, thread.commit, self._uncommitted, interval)
 
     def _uncommitted(self, place: Place, error: KafkaError) -> None:
         self._instruments.uncommitted(place)
-        if error.code() not in _SHARING_OUT:
+        if error.code() not in SHARING_OUT:
             self._complaints.say(f"offsets can't be committed yet: {error.str()}; trying again")

@@ -30,6 +30,8 @@ class TransactionCycle(Keeping):
         aside: KeptAside,
         transactions: Transactions,
         group: Callable[[], Awaitable[object]],
+        changed: Callable[[], Awaitable[Collection[str]]],
+        *,
         interval: int,
     ) -> None:
         """Make it.
@@ -39,11 +41,13 @@ class TransactionCycle(Keeping):
             aside: keeps checkpoints and what can't be read; writes in the transaction.
             transactions: one after the other.
             group: returns who this member is, as its group knows it.
+            changed: returns which topics are not those any more that partitions were opened with.
             interval: nanoseconds that a transaction lasts.
         """
         super().__init__(owned, aside)
         self._transactions = transactions
         self._group = group
+        self._changed = changed
         self._interval = interval / _SECOND
         self._working = 0
         self._nobody_works = asyncio.Event()
@@ -173,6 +177,8 @@ class TransactionCycle(Keeping):
             for place, commit in new.items()
             if commit != self._last.get(place)
         ]
+        if changed := await self._changed():  # what was read of them is to be read from the beginning
+            raise TransactionAborted(f"topic {', '.join(changed)} was made anew")
         group = await self._group()
         async with self._turn:
             await self._transactions.commit(offsets, group)
