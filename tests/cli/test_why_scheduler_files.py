@@ -1,6 +1,7 @@
 """`podtrail why` on what a stock kube-scheduler leaves behind, and what a recording rebuilt from that is good for."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,27 @@ def test_a_pod_that_lost_its_scheduler_cache_entry_is_deleted_at_any_verbosity(t
     again = deleted.replace("Delete event", "Add event").replace("10:01", "10:02")
     log.write_text("\n".join([failed, deleted, again, other]))
     assert "is Pending for 58m: waiting" in podtrail("why", "pod", "default/gone", "--log", log).output
+
+
+LAST = b'I0501 12:30:00.000000       1 httplog.go:134] "HTTP" verb="GET" URI="/livez" resp=200\n'
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        LAST,
+        b"2026-05-01T12:30:00.000000000Z stderr F " + LAST,
+        b'{"ts":1777638600000.0,"caller":"server/httplog.go:134","msg":"HTTP","verb":"GET"}\n',
+    ],
+)
+def test_a_log_goes_on_until_its_last_line_whatever_that_tells(tmp_path: Path, last: bytes) -> None:
+    log = tmp_path / "s.log"
+    log.write_bytes((FIELD / "as-of-last-used-line/s.log").read_bytes().splitlines(keepends=True)[0] + last)
+    os.utime(log, (1_777_638_600, 1_777_638_600))
+    told = podtrail("why", "pod", "default/stuck", "--log", log).output
+    assert "is Pending for 2h 29m: unschedulable" in told
+    assert "(as of 12:30:00 UTC" in told
+    assert "by 10:05:01 UTC, which is past: none was seen here." in told
 
 
 @pytest.mark.parametrize("log", [True, False])

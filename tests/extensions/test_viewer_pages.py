@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from podtrail_extensions.viewer import FACTORY
 
-from podtrail.component import Context, StartError
+from podtrail.component import Context, LiveSource, StartError
 from podtrail.otlp import Batch, Link, Value
 from podtrail.recording import Record, read_recording
 from podtrail.testing.attempts import START, MadeAttempt, no_room
@@ -305,6 +305,14 @@ def test_a_source_with_another_clock_is_told_by_its_own_time(viewing: Viewing) -
 def test_a_source_with_our_clock_is_told_by_ours(viewing: Viewing) -> None:
     page = get(viewing, "/", no_room(start=time.time_ns() - 60 * 10**9, queue_wait_ms=0).batch())
     assert 'data-label="Waiting">1m</td>' in page
+
+
+async def test_a_live_source_has_our_clock_also_when_its_latest_attempt_is_old(viewing: Viewing) -> None:
+    async with viewing(from_pipelines=True) as (viewer, _):
+        viewer.observe("traces", no_room().batch())
+        assert not viewer.clock().live
+        viewer.note(LiveSource())
+        assert viewer.clock().live
 
 
 async def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:

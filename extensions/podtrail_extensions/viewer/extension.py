@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from podtrail.component import Context, Fact, PendingPod, SimulatedTime
+from podtrail.component import Context, Fact, GatedPod, LiveSource, PendingPod, SimulatedTime
 from podtrail.otlp import Batch, Group, MalformedRequest, read_request
 from podtrail.otlp.response_writing import export_response
 from podtrail.story import Library
@@ -54,7 +54,7 @@ class Viewer:
         self._log = context.log
         self._stack = AsyncExitStack()
         self._authenticators: Mapping[str, Any] = {}
-        self._foreign = False
+        self._foreign = self._live = False
         self._simulated_until = 0
         self._looked_at = 0
         self.page = ""
@@ -121,7 +121,9 @@ class Viewer:
             self._simulated_until = max(self._simulated_until, fact.until)
         elif isinstance(fact, PendingPod):
             self.stories.note_pending(fact)
-        else:
+        elif isinstance(fact, LiveSource):
+            self._live = True
+        elif isinstance(fact, GatedPod):
             self.stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
     def clock(self) -> SourceTime:
@@ -130,7 +132,7 @@ class Viewer:
         Simulated and recorded time stands where its latest attempt ended.
         """
         latest = self.stories.latest
-        if self._foreign or 0 < latest <= self._simulated_until:
+        if (self._foreign and not self._live) or 0 < latest <= self._simulated_until:
             return SourceTime(latest, live=False)
         return SourceTime(time.time_ns(), live=True)
 

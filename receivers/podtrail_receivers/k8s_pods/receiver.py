@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from podtrail import __version__
-from podtrail.component import Consumer, Context, StartError
+from podtrail.component import Consumer, Context, LiveSource, StartError
 from podtrail.otlp import Batch, Group
 from podtrail.reconstruction.pod_observer import PodObserver
 from podtrail_receivers.handing_over import HandingOver
@@ -34,6 +34,8 @@ class PodsReceiver:
         self._client: RestClient | None = None
         self._reflectors: dict[str, Reflector] = {}
         self._observer = PodObserver()
+        self._tell = context.tell
+        self._live = False
         self._hand_over = HandingOver(context, "kubernetes")
         name = context.id
         context.metrics.gauge(
@@ -83,6 +85,9 @@ class PodsReceiver:
         from podtrail_kubernetes.reflector import Deleted, Listed
 
         now = time.time_ns()
+        if not self._live:
+            self._live = True
+            self._tell(LiveSource())
         objects: list[Mapping[str, Any]]
         if isinstance(change, Listed):
             kind, objects = "LISTED", list(change.objects)

@@ -186,7 +186,8 @@ class AskedSchedulerFiles:
                 library.keep(groups, arrival)
         for pod in correlator.pending():
             library.stories.note_pending(pod)
-        answer = question.answer(library, max(library.stories.latest, period.last), live=False)
+        end = max(counts.newest for counts in line_counts.values())
+        answer = question.answer(library, max(library.stories.latest, period.last, end), live=False)
         read = ", ".join(map(str, (*self.logs, *self.watches)))
         attempts = correlator.outcome.attempts.total()
         unknown = sum(counts.unknown.total() for counts in line_counts.values())

@@ -40,7 +40,7 @@ from podtrail.component.errors import (
     StartError,
 )
 from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
-from podtrail.component.facts import Fact, FactListener, GatedPod, PendingPod, SimulatedTime
+from podtrail.component.facts import Fact, FactListener, GatedPod, LiveSource, PendingPod, SimulatedTime
 from podtrail.component.ledger import Ledger
 from podtrail.component.log_lines import LogLines
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics, OwnedMetrics
@@ -82,6 +82,7 @@ __all__ = [
     "IncomingBytes",
     "Kind",
     "Ledger",
+    "LiveSource",
     "LogLines",
     "Lost",
     "Metrics",

@@ -53,7 +53,12 @@ class SimulatedTime:
     """Unix nanoseconds: nothing simulated is later, and what comes with a later time is not simulated."""
 
 
-Fact = GatedPod | PendingPod | SimulatedTime
+@dataclass(frozen=True, slots=True)
+class LiveSource:
+    """A receiver has caught up with its source: what it reports happens now, also while nothing happens."""
+
+
+Fact = GatedPod | LiveSource | PendingPod | SimulatedTime
 
 
 @runtime_checkable

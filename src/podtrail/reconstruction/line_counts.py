@@ -19,6 +19,8 @@ class LineCounts:
     """Lines that could not be read, by reason."""
     told: Counter[str] = field(default_factory=Counter)
     """What the used ones told, by kind."""
+    newest: int = 0
+    """When the newest line was written, whatever it tells, Unix nanoseconds; set when the end is read."""
     notes: Counter[str] = field(default_factory=Counter)
     """What else is worth knowing: restarts, changes of the leader, times that go back."""
 

@@ -76,9 +76,9 @@ def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
             yield transition
     phase = text(status, "phase")
     if phase in _FINISHED:
-        told = _reasons(text(status, "reason") or phase, text(status, "message"))
+        reasons = _reasons(text(status, "reason") or phase, text(status, "message"))
         failed = phase == "Failed"
-        yield Transition("finished", "", ended, told, (text(status, "message") or phase) if failed else "")
+        yield Transition("finished", "", ended, reasons, (text(status, "message") or phase) if failed else "")
     if deleted := _moment(meta, "deletionTimestamp"):
         grace = meta.get("deletionGracePeriodSeconds")
         seconds = grace if isinstance(grace, int) and 0 <= grace <= _MOST_RESTARTS else 0

@@ -87,6 +87,10 @@ class Session:
         """When the newest line of the logs was written; 0 before there is one."""
         return max((log.newest for log in self._logs.values()), default=0)
 
+    def written_until(self) -> int:
+        """Return when the last line of the logs was written, whatever it tells, Unix nanoseconds; 0: there is none."""
+        return max((log.reader.written_until() for log in self._logs.values()), default=0)
+
     @property
     def waiting(self) -> bool:
         """Whether attempts are complete that `expire` has not returned yet."""

@@ -126,6 +126,7 @@ class WatchReader:
         if arrival and arrival < self._newest:
             self._counts.notes["times that go back"] += 1
         self._newest = max(self._newest, arrival)
+        self._counts.newest = max(self._counts.newest, arrival)
         found = [seen for one in self._objects(told, arrival) for seen in self._seen(one)]
         if found:
             self._counts.account(type(found[0]).__name__)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from podtrail.component import Consumer, Context
+from podtrail.component import Consumer, Context, LiveSource
 from podtrail.otlp import Batch, Group
 from podtrail.reconstruction import NO_ZONE, Session, zone_of
 from podtrail_receivers.handing_over import HandingOver
@@ -28,6 +28,8 @@ _CHECKPOINT_PERIOD = 5.0
 """Seconds between two writes of what a successor must know."""
 _SETTLED = 60_000_000_000
 """Nanoseconds behind the end of a log by which all of it is settled."""
+_RECENT = 600_000_000_000
+"""A log whose last line is not older, in nanoseconds, is still written."""
 _CONFIGZ_COUNTS = 2
 """For so many intervals what `/configz` said counts."""
 _GAINS = {
@@ -62,6 +64,7 @@ class KubeSchedulerReceiver:
         self._configz = MetricsPage(config.configz, context) if config.configz is not None else None
         self._hand_over = HandingOver(context, "inprocess")
         self._tell = context.tell
+        self._live = False
         self._untold: Counter[str] = Counter()
         self._instruments(context)
 
@@ -104,6 +107,7 @@ class KubeSchedulerReceiver:
                 await asyncio.wait({reading}, timeout=_TICK)
                 await self._give(self._session.expire(self._now()), consume)
                 self._report_waiting(self._now())
+                self._report_live()
                 if time.monotonic() - written > _CHECKPOINT_PERIOD:
                     self._write_checkpoint()
                     written = time.monotonic()
@@ -124,6 +128,15 @@ class KubeSchedulerReceiver:
         """Report Pods that wait for a node, or no longer do: an attempt may never tell of them."""
         for pod in self._session.pending(now):
             self._tell(pod)
+
+    def _report_live(self) -> None:
+        """Report once that its sources are of now: a page would take an old attempt for the end of a recording."""
+        if self._live or self.finite or (self._logs is not None and self._logs.behind):
+            return
+        if self._watches is None and abs(time.time_ns() - self._session.written_until()) > _RECENT:
+            return  # an old log, which is followed
+        self._live = True
+        self._tell(LiveSource())
 
     def _write_checkpoint(self) -> None:
         """Write what a successor must know, when everything that was read is told and everything written was read."""
