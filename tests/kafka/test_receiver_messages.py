@@ -5,6 +5,7 @@ import os
 
 import pytest
 from confluent_kafka import Producer
+from podtrail_receivers.kafka import properties
 
 from podtrail.component import Context, Metrics
 from podtrail.otlp import Batch, write_request
@@ -62,6 +63,41 @@ async def test_a_message_of_100_000_spans_is_read_and_cut_for_the_next_topic(kaf
     assert max(len(record.value or b"") for record in written) <= 1_000_000
 
 
+async def test_batches_that_expand_beyond_the_limit_are_passed_over_told_and_counted(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(properties, "_LARGEST_ANSWER", 2_000_000)
+    topic = kafka.topic()
+    kafka.produce(topic, [message("before")])
+    for records in (3, 2):
+        _produce(kafka, topic, bytes(1_200_000), {**_ONE_BATCH, "compression.type": "zstd"}, records)
+    _produce(kafka, topic, message("behind"), _ONE_BATCH, 2)
+    partitions, metrics = RecordedPartitions(), Metrics()
+
+    async with receiving(partitions, Context("kafka", metrics=metrics), **reads(kafka, topic)):
+        await until(lambda: len(partitions.names) == 3, "what is behind them")
+
+    assert partitions.names == ["before", "behind", "behind"]
+    assert f"{topic}[0] offsets 1 to 3 can't be read" in caplog.text
+    assert f"{topic}[0] offsets 4 to 5 can't be read" in caplog.text
+    assert metrics.counter("otelcol_kafka_receiver_unmarshal_failed_spans", "").values == {(topic, "0"): 5}
+
+
+@pytest.mark.parametrize("exactly_once", [False, True])
+async def test_the_topic_alone_says_how_large_a_dead_letter_may_be(kafka: Kafka, exactly_once: bool) -> None:
+    topic, aside = kafka.topic(max_message_bytes="20000000"), kafka.topic(max_message_bytes="20000000")
+    letters = [b"\xff" + os.urandom(2_000_000), b"\xff small"]
+    for letter in letters:
+        _produce(kafka, topic, letter, _ONE_BATCH)
+    partitions = RecordedPartitions()
+
+    config = reads(kafka, topic, dead_letter={"topic": aside}, exactly_once=exactly_once)
+    async with receiving(partitions, **config):
+        await until(lambda: len(kafka.consume(aside)) == 2, "both")
+
+    assert {record.value for record in kafka.consume(aside)} == set(letters)
+
+
 async def test_an_unreadable_message_that_the_dead_letter_topic_never_takes_is_told_counted_and_passed_over(
     kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -79,7 +115,11 @@ async def test_an_unreadable_message_that_the_dead_letter_topic_never_takes_is_t
     assert metrics.counter("podtrail_kafka_receiver_lost_dead_letters_total", "").values == {(topic, "0"): 1}
 
 
-def _produce(kafka: Kafka, topic: str, value: bytes, properties: dict[str, str | int]) -> None:
+_ONE_BATCH: dict[str, str | int] = {"message.max.bytes": 20_000_000, "batch.size": 20_000_000, "linger.ms": 5000}
+
+
+def _produce(kafka: Kafka, topic: str, value: bytes, properties: dict[str, str | int], times: int = 1) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap(), "log_level": 0, **properties})
-    producer.produce(topic, value)
+    for _ in range(times):
+        producer.produce(topic, value)
     assert producer.flush(DEADLINE) == 0

@@ -77,6 +77,7 @@ class AssignedPartition:
         self._waiting: deque[Message] = deque()
         self.end: int | None = None
         """The offset of the end of the partition, if that is right behind what waits."""
+        self._fetched = 0
         self._came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
@@ -86,6 +87,11 @@ class AssignedPartition:
         """Of the loop's time, after one that could not be written."""
         self._next = 0.0
         """Before when, of the loop's time, the clock on the wall moves it no further."""
+
+    @property
+    def next(self) -> int:
+        """The offset behind all that was fetched; 0: nothing is known."""
+        return self._fetched or self.partition.position or 0
 
     def start(self, ended: Callable[[asyncio.Task[None]], None]) -> None:
         """Begin; `ended` is called when it ends by itself, which is by an error."""
@@ -109,6 +115,7 @@ class AssignedPartition:
         self.high = max(self.high, found.high)
         if found.messages:
             self._waiting.extend(found.messages)
+            self._fetched = (found.messages[-1].offset() or 0) + 1
             self.buffered += sum([_size(message) for message in found.messages])
         self.end = found.end
         self._came.set()

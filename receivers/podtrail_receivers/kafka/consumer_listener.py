@@ -48,6 +48,9 @@ class Listener(Protocol):
     def failed(self, error: KafkaError, place: Place | None) -> None:
         """Note an error that librdkafka goes on after; `place`: the partition that it is about."""
 
+    def unreadable(self, error: KafkaError, place: Place, offset: int) -> None:
+        """Note a batch of records that can't be read and begins at an offset: nothing behind it is fetched."""
+
     def left_waiting(self) -> None:
         """Note that the group has not let this member in yet."""
 

@@ -18,6 +18,7 @@ from podtrail_receivers.kafka.leaders import LeaderWatch
 from podtrail_receivers.kafka.messages_at_once import MessagesAtOnce
 from podtrail_receivers.kafka.rebalances import Rebalances, offsets_of, uncommitted
 from podtrail_receivers.kafka.unread import UnreadWatch
+from podtrail_receivers.kafka.unreadable_batches import UNREADABLE
 
 _WAIT_SECONDS: Final = 0.05
 """Longest wait for messages: what the loop wants done in the thread waits as long."""
@@ -110,6 +111,15 @@ class ConsumerThread:
             return marks[0]
 
         return await self.call(assign)
+
+    async def read_from(self, place: Place, offset: int) -> None:
+        """Have a partition, if it is assigned still, read from another offset on."""
+
+        def read_from(consumer: Consumer) -> None:
+            if _still(consumer, [place]):
+                self._rebalances.read_from(consumer, TopicPartition(*place, offset))
+
+        await self.call(read_from)
 
     def join_anew(self) -> None:
         """Leave the group, in order, and join it again."""
@@ -263,6 +273,8 @@ class ConsumerThread:
             elif error.code() == KafkaError._PARTITION_EOF:
                 by_place.setdefault(place, [])
                 ends[place] = message.offset()
+            elif error.code() in UNREADABLE and (offset := message.offset()) is not None:
+                self._loop.call_soon_threadsafe(self._listener.unreadable, error, place, offset)
             else:
                 self._loop.call_soon_threadsafe(self._listener.failed, error, place)
         found = {place: Fetched(of_one, _high(consumer, place), ends.get(place)) for place, of_one in by_place.items()}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from podtrail.component.partitions import Commit, Partitions
 from podtrail.transport.kafka.failures import KafkaFailure
@@ -24,6 +24,7 @@ from podtrail_receivers.kafka.openings import Openings
 from podtrail_receivers.kafka.reading import MessageReader
 from podtrail_receivers.kafka.topic_ids import TopicIds
 from podtrail_receivers.kafka.unread import UnreadWatch
+from podtrail_receivers.kafka.unreadable_batches import next_readable
 
 _MOST_BUFFERED: Final = 32 << 20
 """Bytes that wait for the pipelines, of all partitions; each has its share, and is not fetched beyond that."""
@@ -35,6 +36,7 @@ _KEEPING_SECONDS: Final = 1.0
 by the next owner. All of it is less than a receiver has to stop."""
 _LOOKING_SECONDS: Final = 2.0
 """Between two looks whether topics were made anew: what is read of them meanwhile is read again."""
+_BEHIND_ALL: Final = 1 << 63
 _OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
@@ -78,6 +80,8 @@ class Membership:
         self._future_records = FutureRecords(equipment.complaints, equipment.instruments)
         self._paused: set[Place] = set()
         self._failure: asyncio.Future[None] = self._loop.create_future()
+        self._passed_over: dict[Place, int] = {}
+        """The offset behind batches that can't be read: librdkafka goes on telling of them for a while."""
         self._errands: set[asyncio.Task[None]] = set()
         self._openings = Openings(
             *(config, equipment.partitions, equipment.checkpoints, equipment.topic_ids),
@@ -151,6 +155,28 @@ class Membership:
             self._run_errand(self._find_anew(place))
         else:
             self._with.complaints.tell(error, place)
+
+    def unreadable(self, error: KafkaError, place: Place, offset: int) -> None:
+        """Pass a batch over, once what came before it is taken."""
+        if place in self._owned and offset >= self._passed_over.get(place, 0):
+            self._passed_over[place] = _BEHIND_ALL
+            self._run_errand(self._pass_over(error, place, offset))
+
+    async def _pass_over(self, error: KafkaError, place: Place, offset: int) -> None:
+        behind = await asyncio.to_thread(next_readable, self._with.properties, place, offset)
+        owned = self._owned.get(place)
+        if owned is None:
+            return
+        first = max(offset, owned.next)
+        self._with.instruments.unreadable(place, behind - first)
+        self._with.log.warning(
+            "%s offsets %d to %d can't be read, and are skipped: their batch is damaged, or larger than %d bytes once "
+            "expanded: %s",
+            *(named(place), first, behind - 1, self._with.properties["receive.message.max.bytes"], error.str()),
+        )
+        owned.add(Fetched([Message(*place, offset=behind - 1)], owned.high, None))
+        await self._thread.read_from(place, behind)
+        self._passed_over[place] = behind
 
     def left_waiting(self) -> None:
         """Say that the group lets nobody in."""
@@ -246,6 +272,8 @@ class Membership:
             owned.partition.drop()
         self._keeping.forget(places)
         self._paused.difference_update(places)
+        for place in places:
+            self._passed_over.pop(place, None)
         if gone:
             self._with.log.info("gives up %s", ", ".join([named(owned.place) for owned in gone]))
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from podtrail.component import Context
 from podtrail.component.partitions import Partitions
 from podtrail.transport.kafka.failures import KafkaFailure, error_of
-from podtrail.transport.kafka.message import Headers
+from podtrail.transport.kafka.message import Headers, Message
 from podtrail.transport.kafka.producer import AcknowledgedProducer
 from podtrail.transport.kafka.properties import Properties, client_properties
 from podtrail.transport.kafka.transactions import Transactions
@@ -36,8 +36,16 @@ _AGAIN_SECONDS: Final = 2.0
 _FENCED_SECONDS: Final = 60.0
 """Whoever has come in its place may be its successor: so it does not put that out at once."""
 _CLOSING_SECONDS: Final = 1.0
-_SAFE: Final[Properties] = {"acks": "all", "enable.idempotence": True, "compression.type": "zstd", "linger.ms": 5}
-"""Of the producer of checkpoints and dead letters."""
+_SAFE: Final[Properties] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "zstd",
+    "linger.ms": 5,
+    "message.max.bytes": 1_000_000_000,
+}
+"""Of the producer of checkpoints and dead letters: how large a message may be, the topic says alone."""
+_LARGEST_IN_TRANSACTION: Final = 950_000
+"""Bytes. What a topic refuses ends the transaction, each time anew: what is larger is written beside it."""
 _TELLING: Final[Properties] = {"message.timeout.ms": 10_000, "topic.metadata.propagation.max.ms": 5_000}
 """After which it says what keeps a message from being written, and it is tried again."""
 
@@ -143,7 +151,7 @@ class KafkaReceiver:
         client = client_properties(config)
         if config.checkpoints.enabled:
             checkpoints = CheckpointTopic(client, config.checkpoints.topic, config.group_id)
-        if self._transactions is None and (checkpoints is not None or topic is not None):
+        if topic is not None or (self._transactions is None and checkpoints is not None):
             self._producer = AcknowledgedProducer({**client, **_SAFE, **_TELLING})
         return KeptAside(self._produce, checkpoints, DeadLetters(topic, self._instruments, self._log, say), say)
 
@@ -155,7 +163,8 @@ class KafkaReceiver:
         headers: Headers | None = None,
         partition: int = -1,
     ) -> tuple[int, int]:
-        if self._transactions is not None:
+        size = Message(topic, value, key, headers).size
+        if self._transactions is not None and size <= _LARGEST_IN_TRANSACTION:
             return await self._transactions.produce(topic, value, key, headers, partition)
         assert self._producer is not None, "there is one where something is written"
         async with self._reviving:

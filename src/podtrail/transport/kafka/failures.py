@@ -71,7 +71,7 @@ def undelivered(error: KafkaError, topic: str, size: int, seconds: float, troubl
     if code in _PURGED:
         return TransactionAborted(f"the transaction was aborted before topic {topic} had the message", code)
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
-        text = f"topic {topic} takes no message of {size} bytes: lower producer::max_message_bytes or raise the topic's"
+        text = f"topic {topic} takes no message of {size} bytes: raise its max.message.bytes, or lower producer::max_message_bytes"
         return KafkaFailure(text, code, retriable=False)
     if code in UNKNOWN_TOPIC:
         text = f"there is no topic {topic}, and it was not created by asking for it: create it"
