@@ -27,6 +27,11 @@ class IntakeCounters:
             "Requests whose spans could not be told: malformed, too large, cut off, from nobody who may send.",
             (*labels, "reason"),
         )
+        self._others = context.metrics.counter(
+            "podtrail_receiver_other_signal_requests_total",
+            "Requests of logs, metrics or profiles that were skipped: podtrail handles traces only.",
+            (*labels, "signal"),
+        )
         self._handshakes = context.metrics.counter(
             "podtrail_receiver_failed_handshakes_total",
             "Connections over HTTP that ended before TLS was agreed on, by what kept it from that.",
@@ -49,6 +54,10 @@ class IntakeCounters:
     def failed(self, transport: str, reason: str) -> None:
         """Count a request that could not be read."""
         self._failed.add(1, self._id, transport, reason)
+
+    def other_signal(self, transport: str, signal: str) -> None:
+        """Count a request of another signal."""
+        self._others.add(1, self._id, transport, signal)
 
     def no_handshake(self, transport: str, reason: str) -> None:
         """Count a connection that was not agreed on."""

@@ -93,6 +93,29 @@ async def test_damage_is_logged_with_its_line_counted_and_read_over(
     assert failed == {"reason=malformed,receiver=f,transport=file": 2}
 
 
+@pytest.mark.parametrize("follow", [False, True])
+async def test_requests_of_other_signals_are_counted_and_skipped(tmp_path: Path, follow: bool) -> None:
+    path = tmp_path / "r.jsonl"
+    append(path, b'{"resourceLogs":[]}\n', line(1), b'{"resourceMetrics":[]}\n{"resource_logs":[]}\n', line(2))
+    sink, context = Sink(), Context(id="f")
+    if follow:
+        async with receiver(context, include=[str(path)], follow=True) as source:
+            task = asyncio.ensure_future(source.run(sink))
+            while len(sink.traces) < 2:
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait({task})
+    else:
+        await read(sink, context, include=[str(path)])
+    assert sink.traces == [1, 2]
+    snapshot = context.metrics.snapshot()
+    assert not snapshot["podtrail_receiver_failed_requests_total"]
+    assert snapshot["podtrail_receiver_other_signal_requests_total"] == {
+        "receiver=f,signal=logs,transport=file": 2,
+        "receiver=f,signal=metrics,transport=file": 1,
+    }
+
+
 async def test_a_file_that_vanished_since_the_start_costs_itself_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

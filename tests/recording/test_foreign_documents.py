@@ -3,7 +3,9 @@
 import base64
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.cli.foreign import foreign
 from podtrail.otlp import SpanView, read_request, resource_attributes, scope_name, split, write_request
-from podtrail.recording import Damage, Record, RecordingDecoder, is_document, read_recording
+from podtrail.otlp.json import read_json_request
+from podtrail.recording import Damage, OtherSignal, Record, RecordingDecoder, is_document, read_recording
 
 TRACE, SHORT_TRACE = "5b8efff798038103d269b633813fc60c", "d269b633813fc60c"
 START = 1_700_000_000_000_000
@@ -291,6 +295,129 @@ def test_a_document_that_is_cut_off_gives_what_is_whole(file: Path) -> None:
     file.write_text(whole[:-30], encoding="utf-8")
     assert damages(file) == [f"{file} at byte {whole.index('{', 5 + len(whole) // 2 - 10)}: {CUT}"]
     assert sum(isinstance(item, Record) for item in read_recording(file)) == 1
+
+
+REQUEST = {
+    "resourceSpans": [
+        {
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "s"}}]},
+            "scopeSpans": [
+                {
+                    "scope": {"name": "s"},
+                    "spans": [
+                        {
+                            "traceId": TRACE,
+                            "spanId": "eee19b7ec3c1b174",
+                            "parentSpanId": "aee19b7ec3c1b175",
+                            "name": "SchedulePod",
+                            "kind": 2,
+                            "startTimeUnixNano": "1700000000000000000",
+                            "endTimeUnixNano": "1700000001000000000",
+                            "links": [{"traceId": TRACE, "spanId": "bee19b7ec3c1b176"}],
+                        }
+                    ],
+                }
+            ],
+        }
+    ]
+}
+
+
+def base64_ids(text: str) -> str:
+    """Write hex ids as Tempo does."""
+    return re.sub(
+        r'"([0-9a-f]{32}|[0-9a-f]{16})"', lambda id: f'"{base64.b64encode(bytes.fromhex(id[1])).decode()}"', text
+    )
+
+
+def old_names(text: str) -> str:
+    return text.replace("scopeSpans", "instrumentationLibrarySpans").replace('"scope"', '"instrumentationLibrary"')
+
+
+SNAKE = re.sub(r'"\w+":', lambda key: re.sub("([A-Z])", r"_\1", key[0]).lower(), json.dumps(REQUEST))
+LINE = json.dumps(REQUEST)
+BATCHES = LINE.replace("resourceSpans", "batches")
+PROTOBUF = write_request(read_json_request(LINE.encode()).groups)
+ONE_REQUEST = {
+    "an array": f"[{LINE}]".encode(),
+    "an array in snake_case": f"[{SNAKE}]".encode(),
+    "an array over lines": json.dumps([REQUEST], indent=2).encode(),
+    "in snake_case over lines": json.dumps(json.loads(SNAKE), indent=2).encode(),
+    "behind an empty line": f"\n{LINE}".encode(),
+    "over lines, behind an empty one": b"\n" + json.dumps(REQUEST, indent=2).encode(),
+    "protobuf without a length": PROTOBUF,
+    "protobuf without a length, gzip": gzip.compress(PROTOBUF),
+    "protobuf without a length, zstd": zstandard.ZstdCompressor().compress(PROTOBUF),
+    "Tempo": base64_ids(BATCHES).encode(),
+    "Tempo with the names of old": base64_ids(old_names(BATCHES)).encode(),
+    "Tempo with hex ids": BATCHES.encode(),
+    "Tempo's second API": f'{{"trace": {base64_ids(LINE)}}}'.encode(),
+    "Tempo over lines": json.dumps(json.loads(base64_ids(BATCHES)), indent=1).encode(),
+    "base64 ids": base64_ids(LINE).encode(),
+    "base64 ids in snake_case": base64_ids(SNAKE).encode(),
+    "base64 ids in an array": f"[{base64_ids(LINE)}]".encode(),
+}
+
+
+@pytest.mark.parametrize("form", ONE_REQUEST)
+@pytest.mark.parametrize("name", ["traces.json", "traces.otlp", "traces"])
+def test_a_request_is_read_in_each_form_in_which_programs_write_one(tmp_path: Path, form: str, name: str) -> None:
+    (tmp_path / name).write_bytes(ONE_REQUEST[form])
+    (record,) = records(tmp_path / name)
+    assert record.intake.groups == read_json_request(LINE.encode()).groups
+    assert foreign(tmp_path / name) == ""
+
+
+@pytest.mark.parametrize("write", [json.dumps, lambda trace: json.dumps(trace, indent=2)], ids=["line", "over lines"])
+@pytest.mark.parametrize("key", ["traceID", "spans", "processes", "warnings"])
+def test_a_trace_of_jaegers_without_data_around_it(file: Path, key: str, write: Callable[[Any], str]) -> None:
+    trace = jaeger(jaeger_span(), jaeger_span(spanID="1"))
+    file.write_text(write({key: trace[key], **trace}), encoding="utf-8")
+    assert [span.span_id.hex()[-1] for span in spans(file)] == ["4", "1"]
+    (record,) = records(file)
+    assert resource_attributes(record.intake.groups[0].resource)["service.name"] == "kube-scheduler"
+
+
+OTHERS = {
+    "logs": '{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": "x"}}]}]}]}',
+    "metrics": '{"resource_metrics": []}',
+    "profiles": '{"dictionary": {}, "resourceProfiles": []}',
+}
+
+
+@pytest.mark.parametrize("form", ["lines", "lines, gzip", "array", "over lines", "framed"])
+def test_requests_of_other_signals_are_told_apart_and_skipped(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "all.jsonl"
+    texts = [OTHERS["logs"], OTHERS["logs"], LINE, OTHERS["metrics"], OTHERS["profiles"], LINE]
+    lines = "\n".join(texts).encode()
+    path.write_bytes(
+        {
+            "lines": lines,
+            "lines, gzip": gzip.compress(lines),
+            "array": f"[{','.join(texts)}]".encode(),
+            "over lines": json.dumps(list(map(json.loads, texts)), indent=2).encode(),
+            "framed": b"".join(len(text).to_bytes(4, "big") + text.encode() for text in texts),
+        }[form]
+    )
+    found = list(read_recording(path))
+    assert sum(isinstance(item, Record) for item in found) == 2
+    assert Counter(item.signal for item in found if isinstance(item, OtherSignal)) == {
+        "logs": 2,
+        "metrics": 1,
+        "profiles": 1,
+    }
+    assert len(found) == 6
+    assert foreign(path) == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\n\x04no request", b"\x0a\x7b\x0a", PROTOBUF[:-3], b"\x0a" * 300, b'{\n "spans": 3}', b'{\n"spans": []}', b"\n"],
+)
+def test_what_only_begins_like_one_request_is_damage(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    assert not [item for item in read_recording(file) if isinstance(item, Record)]
+    assert bool(damages(file)) is bool(content.strip())
 
 
 CUT = "cut off: the document does not end"

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import merge
 from itertools import chain, islice
@@ -17,6 +18,7 @@ from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
 from podtrail.recording import (
     Damage,
+    OtherSignal,
     Record,
     RecordingDecoder,
     RecordingPosition,
@@ -117,6 +119,7 @@ class FileReceiver:
         self._offsets: ReadOffsets | None = None
         self._following = Following(config.include, config.exclude, self._opened, self._unreadable)
         self._damages = 0
+        self._others: Counter[str] = Counter()
         self._hand_over = HandingOver(context, _TRANSPORT)
         self._counters = IntakeCounters(context)
 
@@ -165,6 +168,8 @@ class FileReceiver:
         self._log.info("read %s", ", ".join(map(str, self._files)))
         if self._damages > _REPORTED:
             self._log.warning("damaged in %d more places", self._damages - _REPORTED)
+        for signal, requests in self._others.items():
+            self._log.info("skipped %d requests of %s", requests, signal)
 
     def _found(self) -> list[Path]:
         files = matching(self._config.include, self._config.exclude)
@@ -180,6 +185,12 @@ class FileReceiver:
         return files
 
     async def _take(self, item: Record | Damage, consume: Consumer) -> None:
+        if isinstance(item, OtherSignal):
+            if not self._others[item.signal]:
+                self._log.warning("%s; requests of %s are skipped and counted", item, item.signal)
+            self._others[item.signal] += 1
+            self._counters.other_signal(_TRANSPORT, item.signal)
+            return
         if isinstance(item, Damage):
             self._damages += 1
             if self._damages <= _REPORTED:

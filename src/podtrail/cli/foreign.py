@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from podtrail.recording import is_document
+from podtrail.recording.foreign import is_recorded
 from podtrail.storage.layout import SEGMENT, STATE, number_of, numbers
 
 _LONGEST: Final = 1 << 16
-_REQUEST: Final = frozenset({"resourceSpans", "resource_spans"})
 _MOST_KEYS: Final = 4
 _KLOG: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ \S+:\d+\] ")
 NOTHING_IN_STORE: Final = "a store in which nothing is undecided or undelivered"
@@ -38,7 +38,7 @@ def foreign(path: Path) -> str:
         first = json.loads(line)
     except ValueError:  # another format, or a line that is longer
         return ""
-    if not isinstance(first, dict) or not first or _REQUEST & first.keys():
+    if not isinstance(first, dict) or not first or is_recorded(first):
         return ""
     if {"traceId", "decision"} <= first.keys():
         return "a file of decisions, not a recording"

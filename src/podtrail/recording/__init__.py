@@ -5,13 +5,14 @@ from podtrail.recording.decoder import RecordingDecoder
 from podtrail.recording.foreign import is_document
 from podtrail.recording.form import RecordingForm
 from podtrail.recording.reader import read_recording, recording_files
-from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
+from podtrail.recording.record import Damage, OtherSignal, Record, RecordingPosition, RecordingProgress
 from podtrail.recording.splitting.splitter import LARGEST
 from podtrail.recording.writer import RecordingWriter
 
 __all__ = [
     "LARGEST",
     "Damage",
+    "OtherSignal",
     "Record",
     "RecordingDecoder",
     "RecordingForm",

@@ -8,11 +8,19 @@ from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
 from podtrail.otlp.stored import is_stored_without_request
 from podtrail.recording.compressed import ZSTD_MAGIC
-from podtrail.recording.foreign import DocumentSplitter, is_document
-from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
+from podtrail.recording.foreign import (
+    DocumentSplitter,
+    has_base64_ids,
+    is_document,
+    is_jaeger_trace,
+    other_signal,
+    read_object,
+)
+from podtrail.recording.record import Damage, OtherSignal, Record, RecordingPosition, RecordingProgress
 from podtrail.recording.splitting.framed import FramedSplitter, may_begin
 from podtrail.recording.splitting.lines import JsonLineSplitter
 from podtrail.recording.splitting.splitter import LARGEST, DecodedRequest, FoundRequest, LostStretch, Splitter
+from podtrail.recording.splitting.whole import WholeSplitter
 from podtrail.transport.compression import TooLarge, Undecodable, decompress
 
 _HEAD = 5
@@ -23,6 +31,9 @@ _BEGINNING = RecordingProgress()
 _OPEN = re.compile(rb'\s*(\{\s*("\w*("\s*)?)?)?')
 """What may still become either."""
 _NAMED = re.compile(rb'"resource(S|_s)pans"')
+_RESOURCE_SPANS = b"\x0a"
+"""The tag of a request's first field in protobuf. It is a line feed, too, which may stand in front of JSON."""
+_BLANK_OR_JSON = re.compile(rb"\s*(\Z|[{\[]\s*([\"{}\[\]]|\Z))")
 _NOTHING = Intake((), 0, "")
 _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
@@ -64,8 +75,12 @@ class RecordingDecoder:
 
     def _splitter_for(self, head: bytes) -> Splitter:
         """Choose by the first bytes; where they are unclear, perhaps damaged, by the file's name."""
+        if is_jaeger_trace(head):
+            return WholeSplitter(decode_line)
         if is_document(head):
             return DocumentSplitter()
+        if _is_bare(head):
+            return WholeSplitter(decode_framed)
         if may_begin(head):
             framed = True
         elif head.lstrip().startswith(b"{"):
@@ -84,10 +99,18 @@ class RecordingDecoder:
     def _told(self, found: Iterable[FoundRequest | LostStretch], unit: str) -> Iterator[Record | Damage]:
         for piece in found:
             position = RecordingPosition(self._path, piece.number, unit)
+            progress = self._progress(piece, unit)
             if isinstance(piece, LostStretch):
-                yield Damage(position, piece.reason, self._progress(piece, unit))
+                signal = piece.signal
+                yield (
+                    OtherSignal(position, piece.reason, progress, signal)
+                    if signal
+                    else Damage(position, piece.reason, progress)
+                )
                 continue
-            arrival, intake, beside = piece.content
+            arrival, intake, beside, signal = piece.content
+            if signal:
+                yield OtherSignal(position, f"{signal}, not traces", progress, signal)
             if beside:
                 continue
             timed = arrival is not None
@@ -95,13 +118,19 @@ class RecordingDecoder:
                 arrival = latest_end(intake.groups)
             self._latest = max(self._latest, arrival)
             put_off = self._latest - arrival if timed else 0
-            yield Record(self._latest, intake, position, timed, put_off, self._progress(piece, unit))
+            progress = self._progress(piece, unit)
+            yield Record(self._latest, intake, position, timed, put_off, progress)
 
     def _progress(self, piece: FoundRequest | LostStretch, unit: str) -> RecordingProgress | None:
         if piece.end is None:
             return None
         lines = piece.number if unit == "line" else 0
         return RecordingProgress(piece.end, unit, lines, self._latest)
+
+
+def _is_bare(head: bytes) -> bool:
+    """Say whether a file that begins so is one request in protobuf without its length: it would be too long a frame."""
+    return head.startswith(_RESOURCE_SPANS) and not _BLANK_OR_JSON.match(head)
 
 
 def is_recording_name(name: str) -> bool:
@@ -117,8 +146,17 @@ def decode_line(line: bytes) -> DecodedRequest:
     """
     intake = read_json_request(line)
     arrival = read_arrival_json(line)
-    if arrival is None and not intake.groups and not _NAMED.search(line) and line.strip() != b"{}":
-        raise MalformedRequest("JSON of another kind: it has no resourceSpans")
+    if intake.groups:
+        return DecodedRequest(arrival, intake)
+    if not intake.rejected and (signal := other_signal(line)):
+        return DecodedRequest(None, _NOTHING, beside=True, signal=signal)
+    if intake.rejected and has_base64_ids(line):
+        return DecodedRequest(arrival, read_object(line) or intake)
+    if arrival is None and not intake.rejected and line.strip() != b"{}":
+        if (foreign := read_object(line)) is not None:
+            return DecodedRequest(None, foreign)
+        if not _NAMED.search(line):
+            raise MalformedRequest("JSON of another kind: it has no resourceSpans")
     return DecodedRequest(arrival, intake)
 
 

@@ -60,3 +60,11 @@ class Damage:
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSignal(Damage):
+    """A request of another signal, which is skipped: the file is as sound as without it."""
+
+    signal: str = ""
+    """`logs`, `metrics` or `profiles`."""

@@ -9,7 +9,9 @@ from podtrail.otlp import MalformedRequest
 from podtrail.otlp.json import read_json_request
 from podtrail.recording.foreign.elements import Element, ElementScanner, TooDeep
 from podtrail.recording.foreign.jaeger import is_jaeger, jaeger_request
+from podtrail.recording.foreign.signals import signal_of
 from podtrail.recording.foreign.spool import Spool
+from podtrail.recording.foreign.tempo import is_resource_spans, is_tempo, resource_spans, tempo_request
 from podtrail.recording.foreign.zipkin import is_zipkin, zipkin_request
 from podtrail.recording.splitting.splitter import LARGEST, DecodedRequest, FoundRequest, LostStretch
 
@@ -88,8 +90,12 @@ class DocumentSplitter:
         yield from self._joined()
         if is_jaeger(read):
             yield from self._request(element.number, jaeger_request(read))
-        elif "scopeSpans" in read:
-            yield from self._request(element.number, {"resourceSpans": [read]})
+        elif is_resource_spans(read):
+            yield from self._request(element.number, {"resourceSpans": [resource_spans(read)]})
+        elif is_tempo(read):  # requests, or answers, in an array
+            yield from self._request(element.number, tempo_request(read))
+        elif signal := signal_of(read):
+            yield LostStretch(element.number, f"{signal}, not traces", signal=signal)
         else:
             keys = [*read][:_MOST_KEYS] + ["…"] * (len(read) > _MOST_KEYS)
             yield LostStretch(element.number, f"neither a trace nor a span: an object with the keys {', '.join(keys)}")

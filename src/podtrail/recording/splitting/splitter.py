@@ -16,7 +16,9 @@ class DecodedRequest(NamedTuple):
     """Unix nanoseconds, as the request says it; None when it does not."""
     intake: Intake
     beside: bool = False
-    """Whether it is no request, but what a store keeps beside them."""
+    """Whether it is no request, but what a store keeps beside them, or one of another signal."""
+    signal: str = ""
+    """`logs`, `metrics` or `profiles` where it is one of these."""
 
 
 class FoundRequest(NamedTuple):
@@ -35,6 +37,8 @@ class LostStretch(NamedTuple):
     reason: str
     end: int | None = None
     """As of a request."""
+    signal: str = ""
+    """As of a decoded request: nothing is damaged then."""
 
 
 Decode = Callable[[bytes], DecodedRequest]
