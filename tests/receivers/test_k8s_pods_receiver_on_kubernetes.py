@@ -98,11 +98,11 @@ def test_a_pod_is_followed_from_its_gates_to_its_deletion(plane: Any) -> None:
             await told.until(lambda: "deleted" in told.of("web"))
 
     asyncio.run(main())
-    assert told.of("web")[:3] == ["created", "gated", "scheduled"]
-    assert sorted(told.of("web")[3:5]) == ["ready", "started"]
+    assert told.of("web")[:4] == ["created", "unscheduled", "gated", "scheduled"]
+    assert sorted(told.of("web")[4:6]) == ["ready", "started"]
     assert told.of("web")[-1] == "deleted"
     assert len(told.ids) == len(told.spans)
-    assert {span.attributes.get("k8s.node.name") for span in told.named("web")[2:]} == {"n1"}
+    assert {span.attributes.get("k8s.node.name") for span in told.named("web")[3:]} == {"n1"}
 
 
 def test_what_was_deleted_and_made_while_nobody_could_watch_is_told_after_it(plane: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from podtrail_receivers.scheduler import FACTORY
 
-from podtrail.component import Context
+from podtrail.component import Context, Fact, PendingPod
 from podtrail.reconstruction import read_attempts
 from tests.receivers.sink import DEADLINE, Sink, of_pod, until
 
@@ -82,8 +82,13 @@ def populate(cluster: Cluster) -> dict[str, str]:
     "cluster", [("text", 2), ("json", 5), ("text", 10)], indirect=True, ids=["v2", "json-v5", "v10"]
 )
 async def test_what_a_stock_scheduler_does_is_told_while_it_does_it(cluster: Cluster) -> None:
-    gates: list[Any] = []
-    story, context = Sink(), Context(id="s", tell=gates.append)
+    known: dict[str, PendingPod] = {}
+
+    def note(fact: Fact) -> None:
+        if isinstance(fact, PendingPod):
+            known[fact.name] = fact
+
+    story, context = Sink(), Context(id="s", tell=note)
     log = {"include": [str(cluster.log)]}
     async with beside(cluster, story, context, log=log, watch={}):
         uids = await asyncio.to_thread(populate, cluster)
@@ -99,7 +104,10 @@ async def test_what_a_stock_scheduler_does_is_told_while_it_does_it(cluster: Clu
             assert root["scheduler.profile"] == "default-scheduler"
         assert of_pod(story.roots, "giant")[0]["scheduler.result"] == "Unschedulable"
         assert not of_pod(story.roots, "gated")
-        assert [(fact.name, fact.gates) for fact in gates] == [("gated", ("example.com/quota",))]
+        assert {name for name, pod in known.items() if not pod.bound} == {"giant", "picky", "gated"}
+        assert known["gated"].gates == ("example.com/quota",)
+        await asyncio.to_thread(cluster.plane.api.delete, f"{PODS}/giant")
+        await until(lambda: known["giant"].deleted > 0)
         assert len(set(story.trace_ids)) == len(story.trace_ids)
 
 

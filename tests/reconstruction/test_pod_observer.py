@@ -109,7 +109,8 @@ def test_gates_are_reported_while_they_hold_a_pod_and_once_they_are_gone() -> No
     one = pod(spec={"schedulingGates": [{"name": "example.com/licence"}]})
     (left,) = spans(observer.take("MODIFIED", one, CREATED + SECOND))
     assert (left.start, left.attributes["k8s.pod.scheduling_gates"]) == (CREATED + SECOND, ["example.com/licence"])
-    (gated,) = spans(observer.take("MODIFIED", pod(), CREATED + 3 * SECOND))
+    stale = pod(status=condition("PodScheduled", "False", "SchedulingGated"))
+    (gated,) = spans(observer.take("MODIFIED", stale, CREATED + 3 * SECOND))
     assert (gated.name, gated.start, gated.end) == ("pod gated", CREATED, CREATED + 3 * SECOND)
     assert gated.attributes["k8s.pod.scheduling_gates"] == ["example.com/licence"]
 

@@ -335,7 +335,7 @@ def test_the_trace_of_a_life_alone_tells_what_happened_on_the_node(run: Any, nod
         "sandbox",
         "container main started",
         "terminating",
-        "gone from its node",
+        "its node has cleaned up",
     ]
     for pod in node.stories.pods():
         alone = library.pod(pod.key)

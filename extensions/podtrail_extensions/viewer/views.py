@@ -27,7 +27,6 @@ from podtrail.story import (
     answer,
     begun,
     in_state,
-    lifetime,
     of_plugin,
     plain,
     read_pod_search,
@@ -274,7 +273,7 @@ class PodViews:
         same = {key, *(other.key for other in others)}
         abroad = [other for other in self._stories.named(pod.name, pod.namespace) if other.key not in same]
         attempts = self._attempts(pod)
-        created, deleted = self._library.requests_of(pod)
+        created, _ = self._library.requests_of(pod)
         chosen = next((one for one in reversed(pod.attempts) if one.result == "Success"), None)
         return PodView(
             pod=pod,
@@ -290,7 +289,7 @@ class PodViews:
             chosen=chosen,
             why_node=_why_node(pod, chosen),
             way=self._library.way_of(pod, now),
-            lifetime=tuple(lifetime(pod, created, deleted)) if pod.on_node else (),
+            lifetime=self._library.life_of(pod) if pod.on_node else (),
             spent=" ".join(map(plain, where_in_a_line(pod, created))),
             life_trace_id=pod.life_trace_id if self._store.get(pod.life_trace_id) else b"",
         )

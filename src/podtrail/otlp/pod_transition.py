@@ -9,6 +9,8 @@ TRANSITION: Final = "podtrail.pod.transition"
 """The attribute that says which transition a span tells."""
 TRANSITION_MARK: Final = TRANSITION.encode()
 CONTAINER: Final = "k8s.container.name"
+INIT: Final = "podtrail.pod.init_container"
+"""Whether it is an init or an ephemeral container, whose restarts kubectl does not count."""
 RESTARTS: Final = "k8s.container.restart_count"
 REASON: Final = "podtrail.pod.reason"
 MESSAGE: Final = "podtrail.pod.message"

@@ -11,6 +11,7 @@ from podtrail.otlp import Value
 from podtrail.otlp.pod_transition import (
     CONTAINER,
     GATES,
+    INIT,
     MESSAGE,
     NOT_READY_FOR_SCHEDULING,
     REASON,
@@ -69,9 +70,11 @@ def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
             which = "" if kind not in _AGAIN else f"{since}/{text(conditions[name], 'reason')}".removesuffix("/")
             yield Transition(kind, which, since, reasons)
     yield from _not_ready(pod, told.get("Ready", {}))
+    sidecars = {text(each, "name") for each in _list(spec, "initContainers") if each.get("restartPolicy") == "Always"}
     ended = 0
-    for container in [each for key in _STATUSES for each in _list(status, key)][:_MOST_CONTAINERS]:
-        for transition in _of_container(container):
+    for which, container in [(key, each) for key in _STATUSES for each in _list(status, key)][:_MOST_CONTAINERS]:
+        counted = which == "containerStatuses" or text(container, "name") in sidecars
+        for transition in _of_container(container, init=not counted):
             ended = max(ended, transition.since if transition.kind == "terminated" else 0)
             yield transition
     phase = text(status, "phase")
@@ -89,8 +92,8 @@ def _unscheduled(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterat
     """Yield why a Pod has no node, by its condition and its scheduling gates."""
     held = gates(pod)
     reason = SCHEDULING_GATED if held else text(condition, "reason")
-    if not reason or (condition and condition.get("status") == "True"):
-        return
+    if not reason or (reason == SCHEDULING_GATED and not held):
+        return  # the condition stands until the scheduler writes another one; its gates are gone
     since = _moment(condition, "lastTransitionTime") or _moment(mapping(pod, "metadata"), "creationTimestamp")
     told = dict(_reasons(reason, text(condition, "message")))
     # The messages of failed attempts name numbers of nodes, which change: the first one stands for all.
@@ -135,7 +138,12 @@ def _resources(told: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in sorted(whole.items()) if isinstance(value, str))[:_LONGEST]
 
 
-def _of_container(container: Mapping[str, Any]) -> Iterator[Transition]:
+def _of_container(container: Mapping[str, Any], *, init: bool) -> Iterator[Transition]:
+    for transition in _states(container):
+        yield transition._replace(attributes={**transition.attributes, INIT: True}) if init else transition
+
+
+def _states(container: Mapping[str, Any]) -> Iterator[Transition]:
     name, restarts = text(container, "name"), container.get("restartCount")
     count = restarts if isinstance(restarts, int) and 0 <= restarts <= _MOST_RESTARTS else 0
     last, state = mapping(container, "lastState"), mapping(container, "state")

@@ -26,7 +26,6 @@ from podtrail.story import (
     answer,
     clock,
     duration,
-    lifetime,
     sentence,
     stamp,
     where_in_a_line,
@@ -43,8 +42,8 @@ _MOST_SPANS = 60
 def pod_report(library: Library, pod: PodStory, now: int, *, live: bool, page: str = "") -> ReportDocument:
     """Return the report of a Pod at `now`; `live`: that is the present. `page` is the address that shows it."""
     told = library.why_pod(pod, now, live=live)
-    created, deleted = library.requests_of(pod)
-    moments = lifetime(pod, created, deleted) if pod.on_node else []
+    created, _ = library.requests_of(pod)
+    moments = library.life_of(pod) if pod.on_node else ()
     spent = " ".join(map(plain, where_in_a_line(pod, created))) if moments else ""
     held = next((one for one in reversed(pod.attempts) if library.store.get(one.trace_id)), None)
     trace = library.trace(held.trace_id) if held else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from podtrail.story.library import DecisionStory, Library
-from podtrail.story.lifetime import LifeMoment, lifetime
+from podtrail.story.lifetime import LifeMoment
 from podtrail.story.lines import Explanation, Line, line, safe
 from podtrail.story.names_alike import names_alike
 from podtrail.story.pod import PodStory
@@ -149,7 +149,7 @@ def answer_query(library: Library, question: WhyQuestion, now: int, *, live: boo
             problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
         )
     explanation = Explanation(told.lines, (*_namesakes(others), *told.details))
-    return WhyAnswer(explanation, pod, lifetime=tuple(lifetime(pod, *library.requests_of(pod))))
+    return WhyAnswer(explanation, pod, lifetime=library.life_of(pod))
 
 
 def _about_trace(library: Library, digits: str) -> WhyAnswer:

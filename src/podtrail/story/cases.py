@@ -16,6 +16,7 @@ from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, stro
 from podtrail.story.linked_calls import LinkedCall, call_words
 from podtrail.story.pace import PluginPace, UsualPace
 from podtrail.story.pod import PodStory, who_said_no
+from podtrail.story.pod_end import PreemptingAttempt
 from podtrail.story.pod_requests import PodRequest
 from podtrail.story.time_spent import how_it_went
 from podtrail.story.why_node import why_node
@@ -68,6 +69,8 @@ class PodContext:
     """What other components did that is linked with the attempt told of."""
     created: PodRequest | None = None
     deleted: PodRequest | None = None
+    preemptor: PreemptingAttempt | None = None
+    """The attempt that it was preempted for."""
     others: OtherPods = _NO_OTHERS
     """Of a Pod that was never tried."""
 
@@ -315,4 +318,5 @@ def on_its_node(pod: PodStory, around: PodContext, most: int) -> list[Line]:
     last = pod.last
     node = why_node(pod, last) if last and last.result == "Success" and last.why.nodes != 1 else []
     spent = where_in_a_line(pod, around.created)
-    return [*node, *lifetime_lines(pod, around.created, around.deleted, most - len(node) - len(spent)), *spent]
+    room = most - len(node) - len(spent)
+    return [*node, *lifetime_lines(pod, around.created, around.deleted, room, around.preemptor), *spent]

@@ -14,6 +14,7 @@ from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece
 from podtrail.story.linked_calls import call_words
 from podtrail.story.on_node import NodeStory
 from podtrail.story.pod import PodStory, slow_attempt
+from podtrail.story.pod_end import end_lines
 from podtrail.story.pod_facts import pod_title
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.time_spent import spent, time_table
@@ -77,7 +78,7 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
     if pod.on_node is not None:
         return _node_lines(pod, pod.on_node, around)
     if pod.state == "deleted":
-        return [_deleted(pod, waited, tries, when)]
+        return [_deleted(pod, around, tries, when)]
     if pod.state == "scheduled":
         on = f" on {safe(pod.node, 80)}" if pod.node else ""
         took = f" in {duration(waited)}" if waited is not None else ""
@@ -117,9 +118,11 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
             return [line(_name(pod), f" {pending}: ", state, f". {tries}{last}.", *when)]
 
 
-def _deleted(pod: PodStory, waited: int | None, tries: str, when: tuple[TextPiece, ...]) -> Line:
+def _deleted(pod: PodStory, around: PodContext, tries: str, when: tuple[TextPiece, ...]) -> Line:
     """Return when a Pod was deleted, and what it was then."""
-    at = f" at {clock(pod.deleted_unix_nano)} UTC" if pod.deleted_unix_nano else ""
+    waited = pod.waiting(around.now)
+    by = f" by {safe(around.deleted.who, 60)}" if around.deleted and around.deleted.who else ""
+    at = f"{by} at {clock(pod.deleted_unix_nano)} UTC" if pod.deleted_unix_nano else by
     state = TextPiece("deleted", POD_STATES["deleted"].style)
     if pod.left_as == "scheduled":
         on = f"; it was scheduled on {safe(pod.node, 80)}" if pod.node else "; it had been scheduled"
@@ -135,14 +138,15 @@ def _node_lines(pod: PodStory, story: NodeStory, around: PodContext) -> list[Lin
     state = TextPiece("slow" if pod.slow else pod.state, SLOW.style if pod.slow else POD_STATES[pod.state].style)
     when = () if around.live else (dim(f" (as of {clock(around.now)} UTC, the end of what is held)"),)
     is_it = " is " if POD_STATES[story.state].settled else ": "
-    first = line(_name(pod), is_it, state, f"{node_words(pod, story, around.now)}.", *when)
+    first = line(_name(pod), is_it, state, f"{node_words(pod, story, around.now, around.deleted)}.", *when)
     failure = story.failure if story.failing else None
+    ends = list(end_lines(story, around.deleted, around.preemptor))
     if failure is None:
-        return [first]
+        return [first, *ends]
     whose = f" for container {safe(failure.what, 60)}" if failure.what else ""
     over = "Last failure: " if story.state in ("terminating", "terminated") else ""
     reason = f"{over}{safe(failure.reason, 60) or 'the sync failed'}{whose}: "
-    return [first, line(reason, strong(safe(failure.error, 300)))]
+    return [first, line(reason, strong(safe(failure.error, 300))), *ends]
 
 
 def _name(pod: PodStory) -> TextPiece:
@@ -210,7 +214,7 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
     if pod.on_node is not None:
         if attempt.result == "Success" and attempt.why.nodes == 1:
             lines += why_node(pod, attempt)
-        whole = lifetime_lines(pod, around.created, around.deleted, _ALL)
+        whole = lifetime_lines(pod, around.created, around.deleted, _ALL, around.preemptor)
         lines += [line("Its life (UTC, since its first moment, took):"), *whole]
     lines += where_the_time_went(pod, around.created)
     lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]

@@ -24,6 +24,7 @@ from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
 from podtrail.story.full_attempts import DecidedAttempt, FullAttempts
 from podtrail.story.held_attempts import attempt_numbered
+from podtrail.story.lifetime import LifeMoment, lifetime
 from podtrail.story.lines import Explanation, Line
 from podtrail.story.link import NOT_RECEIVED, BackLink, SpanFate, resolved
 from podtrail.story.linked_calls import LinkedCall, read_call
@@ -144,7 +145,9 @@ class Library:
         linked = pod.last if attempt is None else told
         created, deleted = self.requests_of(pod)
         usual = self.stories.pace.usual()
-        around = PodContext(now, live, usual, calls=self._calls(linked), created=created, deleted=deleted)
+        preemptor = self.stories.preemptor_of(pod, deleted)
+        calls = self._calls(linked)
+        around = PodContext(now, live, usual, calls=calls, created=created, deleted=deleted, preemptor=preemptor)
         if not pod.attempts and pod.on_node is None and pod.state == "waiting":
             around = replace(around, others=self._scheduled_since(pod))
         around = replace(around, changer=self._changer(pod, told if attempt is not None else None))
@@ -157,6 +160,11 @@ class Library:
     def requests_of(self, pod: PodStory) -> tuple[PodRequest | None, PodRequest | None]:
         """Return who created a Pod and had it deleted, where there is no doubt that it was this one."""
         return self.stories.requests_of(pod, self._linked_with)
+
+    def life_of(self, pod: PodStory) -> tuple[LifeMoment, ...]:
+        """Return the moments of a Pod's life in order."""
+        created, deleted = self.requests_of(pod)
+        return tuple(lifetime(pod, created, deleted, self.stories.preemptor_of(pod, deleted)))
 
     def way_of(self, pod: PodStory, now: int) -> PodWay | None:
         """Return a Pod's whole way until `now`; None where nothing of it has a time."""

@@ -8,10 +8,13 @@ from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe
 from podtrail.story.node_record import NodeStep
 from podtrail.story.on_node import NodeStory
 from podtrail.story.pod import PodStory, who_said_no
+from podtrail.story.pod_end import PHASES, PreemptingAttempt, disruption_words
 from podtrail.story.pod_requests import PodRequest
 from podtrail.story.words import ago, clock, duration, several
 
 _NAME = 60
+_NEAR = 2_000_000_000
+"""Nanoseconds within which a container's end explains that its Pod is not ready: both have whole seconds."""
 
 
 class LifeMoment(NamedTuple):
@@ -28,7 +31,12 @@ class LifeMoment(NamedTuple):
     times: int = 1
 
 
-def lifetime(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None) -> list[LifeMoment]:
+def lifetime(
+    pod: PodStory,
+    created: PodRequest | None,
+    deleted: PodRequest | None,
+    preemptor: PreemptingAttempt | None = None,
+) -> list[LifeMoment]:
     """Return the moments of a Pod's life in order: what repeats itself stands once, where it began."""
     moments: list[LifeMoment] = []
     told = {step.kind: step for step in reversed(pod.on_node.steps)} if pod.on_node else {}
@@ -41,10 +49,12 @@ def lifetime(pod: PodStory, created: PodRequest | None, deleted: PodRequest | No
         moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took, created.trace_id))
     moments += _attempts(pod)
     if pod.on_node is not None:
-        moments += _on_node(pod.on_node)
+        moments += _on_node(pod.on_node, deleted)
+        moments += _disruptions(pod.on_node, preemptor)
     if deleted is not None:
         by = f" by {safe(deleted.who, _NAME)}" if deleted.who else ""
-        moments.append(LifeMoment(deleted.start_unix_nano, f"deletion asked for{by}", deleted.took, deleted.trace_id))
+        asked = f"{deleted.asked} asked for{by}"
+        moments.append(LifeMoment(deleted.start_unix_nano, asked, deleted.took, deleted.trace_id))
     return sorted(moments, key=lambda moment: moment.at_unix_nano)
 
 
@@ -73,7 +83,35 @@ def _only_reason(why: Why) -> str:
     return f" ({safe(told.pop(), _NAME)})" if len(why.rejections) == 1 and any(told) else ""
 
 
-def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
+def _disruptions(story: NodeStory, preemptor: PreemptingAttempt | None) -> Iterator[LifeMoment]:
+    """Yield why it was to go, and how its resources were changed in place."""
+    for step in story.of("disrupted"):
+        yield LifeMoment(step.start_unix_nano, disruption_words(step, preemptor), None, step.trace_id, bad=True)
+    for kind, words in (("resize pending", "resize waits"), ("resizing", "resize begins"), ("resized", "resized")):
+        for step in story.of(kind):
+            of = f" of {safe(step.what, _NAME)}" if step.what else ""
+            said = ": ".join(safe(text, 120) for text in (step.reason, step.error) if text)
+            yield LifeMoment(
+                step.start_unix_nano,
+                f"{words}{of}{': ' if said else ''}{said}",
+                None,
+                step.trace_id,
+                bad=kind == "resize pending",
+            )
+    for step in story.of("not ready"):
+        if _is_unready(story, step.start_unix_nano):
+            yield LifeMoment(step.start_unix_nano, "no longer ready", None, step.trace_id, bad=True)
+
+
+def _is_unready(story: NodeStory, at: int) -> bool:
+    """Return whether it stopped being ready at a moment while its containers ran on."""
+    ends = [each.start_unix_nano for kind in ("terminating", "seen deleting", "finished") for each in story.of(kind)]
+    if not any(each.start_unix_nano < at for each in story.of("ready")) or any(end - _NEAR <= at for end in ends):
+        return False
+    return not any(abs(each.start_unix_nano - at) <= _NEAR for each in story.of("exited"))
+
+
+def _on_node(story: NodeStory, deleted: PodRequest | None) -> Iterator[LifeMoment]:
     """Yield what kubelet and runtime did."""
     syncs = story.of("sync")
     if syncs:
@@ -107,7 +145,15 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
         over = max(each.end for each in story.of("terminating")) - step.start_unix_nano
         yield LifeMoment(step.start_unix_nano, words, over, step.trace_id)
     for step in story.of("terminated")[-1:]:
-        yield LifeMoment(step.start_unix_nano, "gone from its node", step.took, step.trace_id)
+        words = "gone from its node" if is_gone(story, deleted) else "its node has cleaned up"
+        yield LifeMoment(step.start_unix_nano, words, step.took, step.trace_id)
+
+
+def is_gone(story: NodeStory, deleted: PodRequest | None) -> bool:
+    """Return whether the Pod no longer exists: one that has completed stays until somebody deletes it."""
+    if story.of("deleted"):
+        return True
+    return bool(story.of("terminated")) and (deleted is not None or bool(story.of("seen deleting")))
 
 
 def _exits(story: NodeStory) -> Iterator[LifeMoment]:
@@ -120,10 +166,11 @@ def _exits(story: NodeStory) -> Iterator[LifeMoment]:
         words = f"container {safe(what, _NAME)} exited with {safe(reason, _NAME)}{times}"
         first, bad = steps[0].start_unix_nano, not reason.startswith("0")
         yield LifeMoment(first, words, None, steps[0].trace_id, bad=bad, times=len(steps))
-    for step in [] if exits else story.of("finished")[:1]:
-        yield LifeMoment(
-            step.start_unix_nano, f"finished: {safe(step.reason, _NAME) or 'no phase told'}", None, step.trace_id
-        )
+    for step in story.of("finished")[:1]:
+        why = step.reason not in PHASES
+        if why or not exits:
+            words = f"{'failed' if why else 'finished'}: {safe(step.reason, _NAME) or 'no phase told'}"
+            yield LifeMoment(step.start_unix_nano, words, None, step.trace_id, bad=why)
     for step in [] if story.of("terminated") else story.of("deleted")[:1]:
         yield LifeMoment(step.start_unix_nano, "gone from the API server", None, step.trace_id)
 
@@ -147,13 +194,19 @@ def _repeated(steps: list[NodeStep], good: str, bad: str, again: int = 0) -> Ite
         )
 
 
-def lifetime_lines(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None, most: int) -> list[Line]:
+def lifetime_lines(
+    pod: PodStory,
+    created: PodRequest | None,
+    deleted: PodRequest | None,
+    most: int,
+    preemptor: PreemptingAttempt | None = None,
+) -> list[Line]:
     """Return the life in at most `most` lines: time of day, since the first moment, what, how long it took."""
-    moments = lifetime(pod, created, deleted)
+    moments = lifetime(pod, created, deleted, preemptor)
     if not moments:
         return []
     first = moments[0].at_unix_nano
-    shown = moments if len(moments) <= most else [*moments[: most - 2], moments[-1]]
+    shown = moments if len(moments) <= most else _chosen(moments, most - 1)
     rows: list[tuple[str | TextPiece, ...]] = []
     for moment in shown:
         since = f"+{duration(moment.at_unix_nano - first)}" if moment is not moments[0] else ""
@@ -161,11 +214,19 @@ def lifetime_lines(pod: PodStory, created: PodRequest | None, deleted: PodReques
         rows.append((clock(moment.at_unix_nano), since, what, duration(moment.took) if moment.took else ""))
     lines = columns(rows)
     if len(shown) < len(moments):
-        lines.insert(-1, line(dim(f"  {len(moments) - len(shown)} more (-v)")))
+        at = next((at for at, moment in enumerate(shown) if moment is not moments[at]), len(lines))
+        lines.insert(at, line(dim(f"  {len(moments) - len(shown)} more (-v)")))
     return lines
 
 
-def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
+def _chosen(moments: list[LifeMoment], most: int) -> list[LifeMoment]:
+    """Return the moments that say most: the first, the last, failures, then those at the beginning."""
+    bad = [at for at, moment in enumerate(moments) if moment.bad]
+    order = dict.fromkeys([0, len(moments) - 1, *reversed(bad), *range(len(moments))])
+    return [moments[at] for at in sorted(list(order)[: max(most, 2)])]
+
+
+def node_words(pod: PodStory, story: NodeStory, now: int, deleted: PodRequest | None = None) -> str:
     """Return what follows a Pod's state: since when, where, and how often its containers were started anew."""
     on = f" on {safe(pod.node, 80)}" if pod.node else ""
     again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
@@ -173,9 +234,9 @@ def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
     match story.state:
         case "terminated":
             how = ", its containers were stopped" if story.stopped else ", its containers had ended"
-            how = "" if story.stopped is None else how
+            how = _result(story) or ("" if story.stopped is None else how)
             ran = f"it ran{on}{how}{again}" if story.ran else f"it never ran{on}"
-            gone = "Gone" if story.of("terminated") or story.of("deleted") else "Finished"
+            gone = "Gone" if is_gone(story, deleted) else "Finished"
             return f": {ran}{tries}. {gone} {ago(story.since_unix_nano, now)}"
         case _:
             ready = f", ready since {clock(story.ready_unix_nano)} UTC" if story.ready_unix_nano is not None else ""
@@ -183,6 +244,13 @@ def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
                 ready = ", not ready as far as is told" if story.watched else ""
             again = ready + again
             return f"{on} since {clock(story.since_unix_nano)} UTC{again}{tries}"
+
+
+def _result(story: NodeStory) -> str:
+    """Return the phase that it ended in, where a watch shows one."""
+    phases = {"Succeeded": " and succeeded", "Failed": " and failed"}
+    reasons = [step.reason for step in story.of("finished") if step.reason]
+    return phases.get(reasons[0], f": {safe(reasons[0], _NAME)}") if reasons else ""
 
 
 def where_the_time_went(pod: PodStory, created: PodRequest | None) -> list[Line]:

@@ -72,6 +72,8 @@ class NodeRecord:
     """Steps that there were beyond those that are kept: the first of a kind and the latest."""
     names: dict[str, str] = field(default_factory=dict)
     """Containers by id."""
+    restarts: dict[str, int] = field(default_factory=dict)
+    """How often each container was started again, as the API server counts it."""
     last_good_sync: int = 0
     """When the latest sync began that succeeded, Unix nanoseconds."""
     watched: bool = False
@@ -135,6 +137,13 @@ class NodeRecord:
         self.let_go.update(other.let_go)
         for container_id, name in other.names.items():
             self.name(container_id, name)
+        for container, count in other.restarts.items():
+            self.count_restarts(container, count)
+
+    def count_restarts(self, container: str, count: int) -> None:
+        """Note how often a container was started again."""
+        if container in self.restarts or len(self.restarts) < _MOST_NAMES:
+            self.restarts[container] = max(count, self.restarts.get(container, 0))
 
     def _name_of(self, container: str) -> str:
         return self.names.get(container, "" if len(container) == _ID_LENGTH else container)

@@ -72,7 +72,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         failing=failing,
         containers=tuple(dict.fromkeys(step.what for step in starts if step.what)),
         ran=bool(starts),
-        restarts=_restarts(starts) + record.let_go["start"],
+        restarts=max(_restarts(starts) + record.let_go["start"], sum(record.restarts.values())),
         ready_unix_nano=_ready(steps),
         watched=record.watched,
         stopped=_stopped(record),

@@ -10,6 +10,7 @@ from podtrail.story.values import number, text
 
 _CREATED: Final = b"Create etcd3"
 _DELETED: Final = b"DELETE /api/v1/namespaces/{:namespace}/pods/{:name}"
+_EVICTED: Final = b"POST /api/v1/namespaces/{:namespace}/pods/{:name}/eviction"
 _POSTED: Final = "POST /api/v1/namespaces/{:namespace}/pods"
 _POSTS: Final = b"POST /api/v1/namespaces/{:namespace}/pods"
 _MOST_PODS: Final = 5_000
@@ -21,13 +22,18 @@ class PodRequest(NamedTuple):
     """A request of the API server about a Pod."""
 
     verb: str
-    """`created` or `deleted`."""
+    """`created`, `deleted` or `evicted`."""
     start_unix_nano: int
     took: int
     """Nanoseconds."""
     agent: str
     """The client's user agent; "" where its span is not here."""
     trace_id: bytes
+
+    @property
+    def asked(self) -> str:
+        """What a request that ended the Pod asked for: `deletion` or `eviction`."""
+        return "eviction" if self.verb == "evicted" else "deletion"
 
     @property
     def who(self) -> str:
@@ -61,10 +67,11 @@ class PodRequests:
             self._posted.put(span.trace_id, request)
         elif span.name == _CREATED.decode() and attributes.get("resource") == "pods":
             self._note(text(attributes.get("key")).rpartition("/pods/")[2], cluster, request)
-        elif span.name == _DELETED.decode() and number(attributes.get("http.response.status_code")) in (200, 202):
+        elif span.name in _ENDS and number(attributes.get("http.response.status_code")) in (200, 201, 202):
             namespace, _, name = text(attributes.get("url.path")).removeprefix(_PATH).partition("/pods/")
             if not agent.startswith("kubelet/"):  # the kubelet's takes away what is over already
-                self._note(f"{namespace}/{name}", cluster, request._replace(verb="deleted"))
+                pod = f"{namespace}/{name.removesuffix('/eviction')}"
+                self._note(pod, cluster, request._replace(verb=_ENDS[span.name]))
 
     def _note(self, pod: str, cluster: str, request: PodRequest) -> None:
         key = in_cluster_of(cluster, pod)
@@ -83,12 +90,13 @@ class PodRequests:
         known = self._of.get(pod) or ()
         known = tuple(one for one in known if traces is None or one.trace_id in traces)
         created = [one for one in known if one.verb == "created"]
-        deleted = [one for one in known if one.verb == "deleted"]
+        deleted = [one for one in known if one.verb in ("deleted", "evicted")]
         if len(created) > 1:
             return None, None
         creation = self._posted.get(created[0].trace_id, created[0]) if created else None
         return creation, deleted[0] if deleted else None
 
 
-_MARKS: Final = (_CREATED, _DELETED, _POSTS)
+_MARKS: Final = (_CREATED, _DELETED, _EVICTED, _POSTS)
+_ENDS: Final = {_DELETED.decode(): "deleted", _EVICTED.decode(): "evicted"}
 _PATH: Final = "/api/v1/namespaces/"

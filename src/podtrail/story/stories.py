@@ -18,9 +18,11 @@ from podtrail.story.pace import AttemptPace
 from podtrail.story.past_attempts import PastAttemptRing
 from podtrail.story.plugin_times import PluginTimes
 from podtrail.story.pod import PodStory, tell_pod
+from podtrail.story.pod_end import PreemptingAttempt
 from podtrail.story.pod_facts import PodFacts, in_cluster_of
 from podtrail.story.pod_order import PodOrder
 from podtrail.story.pod_requests import PodRequest, PodRequests
+from podtrail.story.preemptors import Preemptors
 from podtrail.story.refusal_index import RefusalIndex
 from podtrail.story.seen_by_watch import seen_by_watch
 from podtrail.story.shape import ShapeAttempt, ShapeOverTime
@@ -83,6 +85,7 @@ class Stories:
         """Whether Pods of more than one cluster were heard of: a name alone is no longer enough."""
         self._a_cluster = ""
         self._requests = PodRequests()
+        self._preemptors = Preemptors()
         self._node_spans = NodeSpans()
         self._max_pods = max_pods
         self._max_findings = max_bytes // 8
@@ -219,6 +222,14 @@ class Stories:
         """
         traces = linked(pod) if self.namesakes(pod) else None
         return self._requests.of(in_cluster_of(pod.cluster, f"{pod.namespace}/{pod.name}"), traces)
+
+    def preemptor_of(self, pod: PodStory, deleted: PodRequest | None) -> PreemptingAttempt | None:
+        """Return the attempt that a Pod was preempted for; None for one that was not, as far as is known."""
+        kinds = ("disrupted", "seen deleting", "terminating", "deleted")
+        moments = [step.start_unix_nano for kind in kinds for step in (pod.on_node.of(kind) if pod.on_node else ())]
+        moments += [deleted.start_unix_nano] if deleted else []
+        moments += [pod.deleted_unix_nano] if pod.deleted_unix_nano else []
+        return self._preemptors.of(f"{pod.namespace}/{pod.name}", pod.cluster, min(moments)) if moments else None
 
     def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
@@ -389,6 +400,8 @@ class Stories:
         before = pod.attempts.get((story.trace_id, story.span_id))
         pod.attempts[story.trace_id, story.span_id] = story
         self.refusals.note(before, story)
+        if story.victims is not None:
+            self._preemptors.note(f"{pod.facts.namespace}/{pod.facts.name}", pod.facts.cluster, story)
         self.changes += 1
         self.latest = max(self.latest, story.end_unix_nano)
         pod.told = None

@@ -50,9 +50,8 @@ def tell_way(pod: PodStory, created: PodRequest | None, deleted: PodRequest | No
         steps += wait_after(pod.last, now)
     if deleted is not None:
         by = f" by {safe(deleted.who, _NAME)}" if deleted.who else ""
-        steps.append(
-            WayStep("request", f"deletion asked for{by}", deleted.start_unix_nano, deleted.took, deleted.trace_id)
-        )
+        asked = f"{deleted.asked} asked for{by}"
+        steps.append(WayStep("request", asked, deleted.start_unix_nano, deleted.took, deleted.trace_id))
     if not steps:
         return None
     steps.sort(key=lambda step: step.start_unix_nano)

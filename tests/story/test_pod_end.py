@@ -1,0 +1,185 @@
+"""How Pods end, by what a watch shows of them, and by the requests that asked for it."""
+
+from typing import Any
+
+import pytest
+
+from podtrail.otlp import Event, Value, encode_span, frame
+from podtrail.reconstruction.pod_observer import PodObserver
+from podtrail.story import Library, PodStory, plain
+from podtrail.testing.attempts import START, MadeAttempt
+from tests.story.test_node_spans import span
+
+SECOND = 1_000_000_000
+DAY = "2026-11-22T17:"
+UID = "1f3c0a52-0000-4000-8000-000000000009"
+CREATED = 1_795_367_580 * SECOND  # 17:13:00
+PATH = "/api/v1/namespaces/{:namespace}/pods/{:name}"
+
+
+def condition(kind: str, status: str, at: str, reason: str = "", message: str = "") -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": f"{DAY}{at}Z"}
+
+
+def running(at: str, restarts: int = 0, **more: Any) -> dict[str, Any]:
+    return {"name": "main", "restartCount": restarts, "state": {"running": {"startedAt": f"{DAY}{at}Z"}}, **more}
+
+
+def exited(at: str, code: int, reason: str, restarts: int = 0) -> dict[str, Any]:
+    ended = {"exitCode": code, "reason": reason, "startedAt": f"{DAY}13:05Z", "finishedAt": f"{DAY}{at}Z"}
+    return {"name": "main", "restartCount": restarts, "state": {"terminated": ended}}
+
+
+RUNNING = {
+    "phase": "Running",
+    "conditions": [condition("PodScheduled", "True", "13:01"), condition("Ready", "True", "13:06")],
+    "containerStatuses": [running("13:05")],
+}
+
+
+def library_of(*seen: dict[str, Any], deleting: str = "", gone: int = 0, node: str = "node-1") -> Library:
+    """Return what is known once a watch has shown a Pod in these states, a minute apart."""
+    library, observer = Library(), PodObserver()
+    whole: dict[str, Any] = {}
+    for at, status in enumerate(seen):
+        metadata = {"namespace": "default", "name": "db-0", "uid": UID, "creationTimestamp": f"{DAY}13:00Z"}
+        if deleting and at == len(seen) - 1:
+            metadata |= {"deletionTimestamp": f"{DAY}{deleting}Z"}
+        whole = {"metadata": metadata, "spec": {"nodeName": node}, "status": status}
+        arrival = CREATED + 60 * SECOND * at
+        library.keep(observer.take("MODIFIED", whole, arrival), arrival)
+    if gone:
+        library.keep(observer.take("DELETED", whole, CREATED + gone * SECOND), CREATED + gone * SECOND)
+    return library
+
+
+def pod_of(library: Library) -> PodStory:
+    return library.find("db-0")[0]
+
+
+def told(library: Library) -> list[str]:
+    answer = library.why_pod(pod_of(library), CREATED + 600 * SECOND, live=True)
+    assert answer is not None
+    assert len(answer.lines) <= 12
+    return list(map(plain, answer.lines))
+
+
+LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi."
+LATE = "Pod was active on the node longer than the specified deadline"
+
+
+@pytest.mark.parametrize(
+    ("status", "first", "second"),
+    [
+        (
+            {"reason": "Evicted", "message": LOW, "containerStatuses": [exited("14:00", 137, "Error")]},
+            "it ran on node-1: Evicted",
+            f"Evicted: {LOW}",
+        ),
+        (
+            {"reason": "DeadlineExceeded", "message": LATE},
+            "it ran on node-1: DeadlineExceeded",
+            f"DeadlineExceeded: {LATE}",
+        ),
+        (
+            {"containerStatuses": [exited("14:00", 137, "OOMKilled")]},
+            "it ran on node-1 and failed",
+            "Container main exited with 137 (OOMKilled) at 17:14:00 UTC.",
+        ),
+    ],
+)
+def test_the_reason_of_a_failed_pod_is_in_the_first_lines(status: dict[str, Any], first: str, second: str) -> None:
+    killed = condition("DisruptionTarget", "True", "13:59", "TerminationByKubelet", LOW)
+    disrupted = [killed] if "reason" in status else []
+    lines = told(library_of(RUNNING, {"phase": "Failed", "conditions": disrupted, **status}))
+    assert first in lines[0]
+    assert lines[1] == second
+    assert "Finished" in lines[0]
+    assert "Gone" not in lines[0]
+    assert [line for line in lines[2:] if "Terminated by the kubelet" in line] or not disrupted
+
+
+def test_a_pod_that_completed_exists_until_it_is_deleted() -> None:
+    done = {"phase": "Succeeded", "containerStatuses": [exited("14:00", 0, "Completed")]}
+    assert "it ran on node-1 and succeeded. Finished" in told(library_of(RUNNING, done))[0]
+    assert "Gone" in told(library_of(RUNNING, done, gone=300))[0]
+
+
+def test_a_drained_pod_names_who_asked_for_its_eviction() -> None:
+    by_api = condition("DisruptionTarget", "True", "14:00", "EvictionByEvictionAPI", "Eviction API: evicting")
+    library = library_of(RUNNING, RUNNING | {"conditions": [by_api]}, deleting="14:00")
+    request: dict[str, Value] = {
+        "http.response.status_code": 201,
+        "url.path": "/api/v1/namespaces/default/pods/db-0/eviction",
+        "user_agent.original": "kubectl/v1.37.1 (linux/amd64)",
+    }
+    at = CREATED + 60 * SECOND - START
+    library.keep([span(f"POST {PATH}/eviction", request, at=at, kind=2, service="apiserver")], CREATED)
+    lines = told(library)
+    assert "Evicted through the API by kubectl, 17:14:00 UTC: Eviction API: evicting." in lines
+    assert any("eviction asked for by kubectl" in line for line in lines)
+    request["http.response.status_code"] = 429  # a PodDisruptionBudget
+    library = library_of(RUNNING)
+    library.keep([span(f"POST {PATH}/eviction", request, at=at, kind=2, service="apiserver")], CREATED)
+    assert library.requests_of(pod_of(library)) == (None, None)
+
+
+def preempting(library: Library, at: int) -> None:
+    """Let an attempt for the Pod `boss` evict the Pod."""
+    attempt = MadeAttempt(name="boss", uid="boss", start=at, result="Unschedulable")
+    victims: dict[str, Value] = {"scheduler.victims.count": 1, "scheduler.victims.names": ["default/db-0"]}
+    raw = encode_span(
+        trace_id=attempt.trace_id,
+        span_id=b"v" * 8,
+        name="plugin: DefaultPreemption",
+        start=at,
+        end=at + 1,
+        events=[Event(at, "preemption", victims)],
+    )
+    (group,) = attempt.groups()
+    library.keep([group], at)
+    library.keep([group._replace(spans=frame([raw]), span_count=1)], at)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_preempted_pod_names_the_pod_that_took_its_room(watched: bool) -> None:
+    reason = "default-scheduler: preempting to accommodate a higher priority pod"
+    status = condition("DisruptionTarget", "True", "14:00", "PreemptionByScheduler", reason)
+    library = library_of(RUNNING, RUNNING | {"conditions": [status] if watched else []}, deleting="14:00")
+    preempting(library, CREATED + 59 * SECOND)
+    assert any("reempted by the scheduler for default/boss" in line for line in told(library))
+
+
+def test_a_pod_is_not_preempted_by_an_attempt_long_before_its_end() -> None:
+    library = library_of(RUNNING, RUNNING, deleting="20:00")
+    preempting(library, CREATED + 59 * SECOND)
+    assert not any("reempted" in line for line in told(library))
+
+
+def test_restarts_are_those_that_the_api_server_counts() -> None:
+    """A podtrail that starts later sees one start of a container that was started ten times."""
+    late = running("14:00", restarts=9, lastState=exited("13:59", 137, "OOMKilled")["state"])
+    init = {"name": "setup", "restartCount": 3, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    library = library_of(RUNNING | {"containerStatuses": [late], "initContainerStatuses": [init]})
+    lines = told(library)
+    assert "9 restarts" in lines[0]
+    assert lines[1] == "Container main exited with 137 (OOMKilled) at 17:13:59 UTC."
+
+
+def test_resizing_in_place_is_told() -> None:
+    before, after = ({"resources": {"requests": {"cpu": cpu}}} for cpu in ("100m", "200m"))
+    waits = condition("PodResizePending", "True", "14:00", "Deferred", "Node didn't have enough resource: cpu")
+    library = library_of(
+        RUNNING | {"containerStatuses": [running("13:05") | before]},
+        RUNNING | {"containerStatuses": [running("13:05") | before], "conditions": [waits]},
+        RUNNING | {"containerStatuses": [running("13:05") | after]},
+    )
+    lines = told(library)
+    assert any("resize waits: Deferred: Node didn't have enough resource: cpu" in line for line in lines)
+    assert any("resized of main: cpu 100m -> cpu 200m" in line for line in lines)
+
+
+def test_failures_are_shown_where_there_is_no_room_for_all() -> None:
+    many = [running("13:05") | {"name": f"sidecar-{number}"} for number in range(14)]
+    done = {"phase": "Failed", "containerStatuses": [*many, exited("14:00", 137, "OOMKilled")]}
+    assert any("container main exited with 137 (OOMKilled)" in line for line in told(library_of(RUNNING, done)))
