@@ -7,6 +7,7 @@ import pytest
 from podtrail.otlp import Event, Value, encode_span, frame
 from podtrail.reconstruction.pod_observer import PodObserver
 from podtrail.story import Library, PodStory, plain
+from podtrail.story.time_to_start import time_to_start
 from podtrail.testing.attempts import START, MadeAttempt
 from tests.story.test_node_spans import span
 
@@ -183,3 +184,28 @@ def test_failures_are_shown_where_there_is_no_room_for_all() -> None:
     many = [running("13:05") | {"name": f"sidecar-{number}"} for number in range(14)]
     done = {"phase": "Failed", "containerStatuses": [*many, exited("14:00", 137, "OOMKilled")]}
     assert any("container main exited with 137 (OOMKilled)" in line for line in told(library_of(RUNNING, done)))
+
+
+def test_gates_and_a_kubelet_that_is_late_are_parts_of_the_time_until_a_container_ran() -> None:
+    library, observer = Library(), PodObserver()
+    metadata = {"namespace": "default", "name": "db-0", "uid": UID, "creationTimestamp": f"{DAY}13:00Z"}
+    for at, spec in (
+        (0, {"schedulingGates": [{"name": "example.com/quota"}]}),
+        (112, {}),
+        (113, {"nodeName": "node-1"}),
+    ):
+        seen = {"metadata": metadata, "spec": spec, "status": {}}
+        library.keep(observer.take("ADDED" if at == 0 else "MODIFIED", seen, CREATED + at * SECOND), CREATED)
+    attempt = MadeAttempt(name="db-0", uid=UID, start=CREATED + 112 * SECOND, duration=SECOND, result="Success")
+    library.keep(attempt.groups(), CREATED)
+    named: dict[str, Value] = {"k8s.pod.uid": UID, "k8s.namespace.name": "default", "k8s.pod.name": "db-0"}
+    since = CREATED - START
+    library.keep([span("syncPod", named, at=since + 122 * SECOND, took=2 * SECOND)], CREATED)
+    start = "runtime.v1.RuntimeService/StartContainer"
+    library.keep([span(start, parent=1, number=7, at=since + 123 * SECOND, took=SECOND, kind=3)], CREATED)
+    assert time_to_start(pod_of(library), None) == [
+        ("gated: example.com/quota", 112 * SECOND),
+        ("scheduling and binding", SECOND),
+        ("bound, until the kubelet takes it on", 9 * SECOND),
+        ("until its first container ran", 2 * SECOND),
+    ]

@@ -15,7 +15,7 @@ from podtrail.story.held_attempts import (
     why_not_held,
 )
 from podtrail.story.library import DecisionStory, Library, selector
-from podtrail.story.lifetime import LifeMoment, lifetime, where_in_a_line
+from podtrail.story.lifetime import LifeMoment, lifetime
 from podtrail.story.lines import Explanation, Line, TextPiece, plain
 from podtrail.story.link import NOT_RECEIVED, BackLink, LinkStory, SpanFate, is_back_link, link_type, unresolved
 from podtrail.story.overview import OverviewAnswer, OverviewQuestion
@@ -42,6 +42,7 @@ from podtrail.story.store import TraceStore
 from podtrail.story.stories import Stories
 from podtrail.story.suggestions import PodSuggestions, SearchSuggestion
 from podtrail.story.summary import LedgerLine, RunSummary, summarize
+from podtrail.story.time_to_start import where_in_a_line
 from podtrail.story.top import ExporterNow, PipelineNow, TopView, hold_top, look_top
 from podtrail.story.tree import SpanRow, TraceRows, TraceStory, tell_trace, trace_rows
 from podtrail.story.view import to_json

@@ -11,7 +11,7 @@ from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
 from podtrail.story.configuration_change import Changer
-from podtrail.story.lifetime import lifetime_lines, where_in_a_line
+from podtrail.story.lifetime import lifetime_lines
 from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.linked_calls import LinkedCall, call_words
 from podtrail.story.pace import PluginPace, UsualPace
@@ -19,6 +19,7 @@ from podtrail.story.pod import PodStory, who_said_no
 from podtrail.story.pod_end import PreemptingAttempt
 from podtrail.story.pod_requests import PodRequest
 from podtrail.story.time_spent import how_it_went
+from podtrail.story.time_to_start import where_in_a_line
 from podtrail.story.why_node import why_node
 from podtrail.story.words import clock, several
 

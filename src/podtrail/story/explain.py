@@ -9,7 +9,7 @@ from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
 from podtrail.story.configuration_change import change_line, configuration_changes
 from podtrail.story.held_attempts import attempt_numbered
-from podtrail.story.lifetime import lifetime_lines, node_words, where_the_time_went
+from podtrail.story.lifetime import lifetime_lines, node_words
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
 from podtrail.story.linked_calls import call_words
 from podtrail.story.on_node import NodeStory
@@ -18,6 +18,7 @@ from podtrail.story.pod_end import end_lines
 from podtrail.story.pod_facts import pod_title
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.time_spent import spent, time_table
+from podtrail.story.time_to_start import where_the_time_went
 from podtrail.story.why_node import score_lines, why_node
 from podtrail.story.words import ago, clock, duration, several
 

@@ -333,6 +333,9 @@ def _headline_on(story: NodeStory) -> str:
     if story.failing and story.failure is not None:
         reason = f"{story.failure.reason}: " if story.failure.reason else ""
         return f"{reason}{story.failure.error}"
+    ended = [step for step in story.of("finished") if step.reason not in ("", "Succeeded", "Failed")]
+    if ended:
+        return f"{ended[-1].reason}: {ended[-1].error}" if ended[-1].error else ended[-1].reason
     again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
     return f"on {story.node}{again}" if story.node else again.removeprefix(", ")
 

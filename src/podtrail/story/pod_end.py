@@ -50,7 +50,8 @@ def end_lines(
             yield line(f"{safe(step.reason, _NAME)}: ", strong(safe(step.error, _MESSAGE) or "no message"))
     disrupted = story.of("disrupted")[-1:] if story else []
     for step in disrupted:
-        said = f": {safe(step.error, _MESSAGE)}" if step.error else ""
+        again = step.error in [each.error for each in finished]
+        said = f": {safe(step.error, _MESSAGE).removesuffix('.')}" if step.error and not again else ""
         words = f"{_capital(disruption_words(step, preemptor))}{_by(step, deleted)}"
         yield line(f"{words}, {clock(step.start_unix_nano)} UTC{said}.")
     if not disrupted:

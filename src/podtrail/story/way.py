@@ -111,10 +111,13 @@ def _attempts(pod: PodStory, created: PodRequest | None) -> Iterator[WayStep]:
 
 def _before_the_first(first: AttemptStory, created: PodRequest | None, pod: PodStory) -> Iterator[WayStep]:
     """Yield what lies between the request and the first attempt."""
-    if created is not None and pod.gated_since_unix_nano is None and first.number == 1:
-        made, queued = created.start_unix_nano + created.took, _queued(first)
-        if queued > made:
-            yield wait("created, until the scheduler has it in its queue", made, queued)
+    since = created.start_unix_nano + created.took if created is not None and first.number == 1 else None
+    what = "created, until the scheduler has it in its queue"
+    if pod.gated_since_unix_nano is not None:
+        since, what = pod.gated_until_unix_nano, "free of gates, until the scheduler has it in its queue"
+    queued = _queued(first)
+    if since is not None and queued > since:
+        yield wait(what, since, queued)
     yield from wait_between(None, first)
 
 
