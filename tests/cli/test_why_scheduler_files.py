@@ -121,6 +121,12 @@ def test_a_pod_that_asks_for_a_scheduler_of_which_nothing_is_known_says_so(tmp_p
     assert "It asks for the scheduler defualt-scheduler. No attempt of that one is known" in told
 
 
+def test_a_pod_that_a_plugin_holds_in_the_queue_is_known_from_the_log() -> None:
+    told = podtrail("why", "pod", "a/gated", "--log", FIELD / "gated-in-log/s6-gated-v5.log").output
+    assert "is gated" in told
+    assert "SchedulingGates: waiting for scheduling gates: [example.com/quota]" in told
+
+
 def test_a_gated_pod_is_known_from_the_watch_though_no_attempt_tells_of_it() -> None:
     told = podtrail("why", "pod", "default/gated-forever", *left_behind("v5-json", "pods")).output
     assert "default/gated-forever is gated" in told

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from podtrail.reconstruction import LineCounts, SchedulerLog, split_lines
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
 
+DATA = Path(__file__).parents[1] / "data" / "kube-scheduler" / "ages-details"
 NEAR = 1_795_259_525_000_000_000
 MS = 1_000_000
 
@@ -64,12 +66,76 @@ OLD = 'I1121 06:04:54.407601    9552 scheduler.go:604] pod default/ok is bound s
             Kind.QUEUED,
             {"queue": "Backoff", "unschedulable plugins": '{"NodeAffinity":{},"NodeResourcesFit":{}}'},
         ),
+        (
+            (
+                "I1121 06:04:54.407601 1 f.go:3] Unable to schedule default/ok: possibly due to node not found: no n; "
+                "waiting"
+            ),
+            Kind.FAILED,
+            {"err": "no n"},
+        ),
+        (
+            (
+                'I1121 06:04:54.407601 1 s.go:990] "Unable to schedule pod, possibly due to node not found; waiting" '
+                'pod="default/ok" err="binding rejected"'
+            ),
+            Kind.FAILED,
+            {"err": "binding rejected"},
+        ),
+        ("I1121 06:04:54.407601 1 e.go:173] add event for unscheduled pod default/ok", Kind.ADDED, {}),
+        ("I1121 06:04:54.407601 1 e.go:209] delete event for unscheduled pod default/ok", Kind.REMOVED, {}),
+        ("I1121 06:04:54.407601 1 e.go:230] add event for scheduled pod default/ok ", Kind.PLACED, {}),
+        (
+            (
+                'I1121 06:04:54.407601 1 q.go:4] "Status after running PreEnqueue plugin" pod="default/ok" plugin="P" '
+                'status="no"'
+            ),
+            Kind.HELD,
+            {"plugin": "P", "status": "no"},
+        ),
+        (
+            (
+                'I1121 06:04:54.407601 1 q.go:1] "Entity moved to an internal scheduling queue, because it is gated" '
+                'type="pod" entity="default/ok" event="PodAdd" queue="Unschedulable"'
+            ),
+            Kind.HELD,
+            {"queue": "Unschedulable"},
+        ),
     ],
 )
 def test_lines_of_all_ages_mean_the_same(line: str, kind: Kind, values: dict[str, str]) -> None:
     (told,) = read(line)
     assert (told.kind, told.pod) == (kind, "default/ok")
     assert values.items() <= told.values.items()
+
+
+def test_scores_of_1_20_are_those_of_the_pod_that_is_tried(runs: Any) -> None:
+    log = (DATA / "1.20-scores.log").read_bytes().splitlines()
+    result = runs.rebuild([log])
+    (one,) = result.attempts
+    assert one.draft.scores is not None
+    assert one.draft.scores.totals == {"n1": 90, "n2": 180}
+    assert one.draft.scores.plugins["NodeResourcesLeastAllocated"] == {"n1": 90, "n2": 80}
+    assert one.draft.wait == 200 * MS
+    assert not result.log.unknown
+
+
+def test_each_age_starts_and_panics_in_its_own_words(runs: Any) -> None:
+    lines = (
+        b"I1121 06:04:54.407601 1 server.go:138] Starting Kubernetes Scheduler version v1.20.15",
+        b'I1121 06:04:55.407601 1 server.go:135] "Starting Kubernetes Scheduler version" version="v1.22.17"',
+        b'I1121 06:04:56.407601 1 server.go:147] "Starting Kubernetes Scheduler" version="v1.24.17"',
+        b'E1121 06:04:57.407601 1 runtime.go:79] Observed a panic: "boom" (boom)',
+        b"goroutine 1 [running]:",
+        b"k8s.io/kubernetes/pkg/scheduler.(*Scheduler).scheduleOne(0xc0)",
+        b"\t/usr/local/go/src/runtime/panic.go:884 +0x212",
+        b"panic: boom [recovered]",
+        b"",
+        b"fatal error: all goroutines are asleep - deadlock!",
+    )
+    result = runs.rebuild([lines])
+    assert result.outcome.notes == {"starts of the scheduler": 3, Kind.PANICKED: 1}
+    assert (result.log.used, result.log.continued, result.log.unknown) == (4, 6, {})
 
 
 def test_a_value_of_several_lines_is_put_together() -> None:

@@ -19,6 +19,7 @@ from podtrail.otlp.edit import (
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
 from podtrail.otlp.reader import SpanFields, span_reader, status_code
+from podtrail.otlp.reasons import plugin_of, status_of
 from podtrail.otlp.rejection import POST_FILTER, REFUSAL, Rejection, Why, read_message, read_refusals, read_rejections
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.small_requests import read_requests
@@ -62,6 +63,7 @@ __all__ = [
     "frame",
     "keep_events",
     "merge",
+    "plugin_of",
     "read_attempt",
     "read_key_value",
     "read_message",
@@ -79,5 +81,6 @@ __all__ = [
     "span_reader",
     "split",
     "status_code",
+    "status_of",
     "write_request",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from podtrail.otlp.lite import SPAN, lite_type
+from podtrail.otlp.reasons import plugin_of
 from podtrail.otlp.values import Value, read_key_value
 
 _PLUGIN = "plugin: "
@@ -13,25 +14,14 @@ REFUSAL = b"plugin rejected"
 POST_FILTER = "postFilter"
 _SPAN = cast("Any", lite_type(SPAN, {"name": None, "attributes": None, "events": {"name": None, "attributes": None}}))
 _HEADER = re.compile(r"(?<!\d)(\d+)/(\d+) nodes are available: ")
-_COUNTED = re.compile(r",\s+(?=\d+ )")
+_COUNTED = re.compile(r",\s+(?=\d+ (?!remaining\b))")  # GangScheduling: "9 scheduled, 4 remaining"
 
-# Who says what in kube-scheduler's default plugins: the message counts reasons without naming a plugin.
-_AUTHORS = (
-    (re.compile(r"^(Insufficient |Too many pods)"), "NodeResourcesFit"),
-    (re.compile(r"untolerated taint"), "TaintToleration"),
-    (re.compile(r"node affinity/selector|PreferredDuringScheduling"), "NodeAffinity"),
-    (re.compile(r"were unschedulable"), "NodeUnschedulable"),
-    (re.compile(r"requested node name"), "NodeName"),
-    (re.compile(r"free ports"), "NodePorts"),
-    (re.compile(r"topology spread constraints"), "PodTopologySpread"),
-    (re.compile(r"pod (anti-)?affinity rules"), "InterPodAffinity"),
-    (
-        re.compile(r"volume node affinity|didn't find available persistent volumes|PersistentVolumeClaims"),
-        "VolumeBinding",
-    ),
-    (re.compile(r"exceed max volume count"), "NodeVolumeLimits"),
-    (re.compile(r"no available volume zone"), "VolumeZone"),
+_PREEMPTION = re.compile(r"(?:^|(?<=[.,] ))preemption: ")
+_POST_FILTERED = re.compile(
+    r"\. (?:no new claims to deallocate|still not schedulable|not found|plugin disabled"
+    r"|(?:deallocation|deletion) [\w ]{1,80} completed|ResourceClaim unreserved for PodGroup)[.,]?$"
 )
+"""What DynamicResources appends to the reasons when it could not help either."""
 
 
 class Rejection(NamedTuple):
@@ -66,19 +56,24 @@ class Why(NamedTuple):
     """Told from the status message: reasons are counted, nodes are not named, one node may count twice."""
 
 
-def read_message(message: str) -> Why:
-    """Return what a FailedScheduling message tells; a message of another form is one reason without a count."""
+def read_message(message: str, minor: int = 0) -> Why:
+    """Return what a FailedScheduling message tells; a message of another form is one reason without a count.
+
+    `minor` is the scheduler's minor release (35 for 1.35), 0 if it is not known: texts moved between plugins.
+    """
     found = _HEADER.search(message)
     if not found:
         return Why((Rejection("", "", "", message, None),) if message else (), message_only=True)
-    text, _, preemption = message[found.end() :].partition("preemption: ")
+    text, preemption = _split(message[found.end() :])
+    # PreFilter gives one reason without a count, which may have commas and numbers in it.
+    parts = [text] if not text[:1].isdigit() and plugin_of(text, minor) else _COUNTED.split(text)
     rejections = []
-    for part in _COUNTED.split(text.strip().removesuffix(".")):
+    for part in parts:
         count, _, reason = part.partition(" ")
         if count.isdecimal() and len(count) < 10:
-            rejections.append(Rejection(_author(reason), "", "", reason, int(count)))
+            rejections.append(_rejection(reason, int(count), minor))
         elif part:
-            rejections.append(Rejection(_author(part), "", "", part, None))
+            rejections.append(_rejection(part, None, minor))
     inner = _HEADER.search(preemption)
     return Why(
         tuple(rejections),
@@ -93,8 +88,21 @@ def _count(digits: str) -> int | None:
     return int(digits) if len(digits) < 10 else None
 
 
-def _author(reason: str) -> str:
-    return next((plugin for pattern, plugin in _AUTHORS if pattern.search(reason)), "")
+def _split(text: str) -> tuple[str, str]:
+    """Return the reasons in a message, and what preemption could do, without what other PostFilter plugins add."""
+    found = _PREEMPTION.search(text)
+    reasons = text[: found.start()].strip() if found else text.strip()
+    if found and reasons.endswith(","):
+        reasons = reasons[: reasons.rfind(". ") + 1] if ". " in reasons else ""
+    cut = _POST_FILTERED.search(reasons)
+    return (reasons[: cut.start()] if cut else reasons).removesuffix("."), text[found.end() :] if found else ""
+
+
+def _rejection(reason: str, nodes: int | None, minor: int) -> Rejection:
+    first, stop, _ = reason.partition(". ")
+    if stop and plugin_of(first, minor):  # a PostFilter plugin of a third party appends to the last reason
+        reason = first
+    return Rejection(plugin_of(reason, minor), "", "", reason, nodes)
 
 
 def read_rejections(span: bytes) -> Iterable[Rejection]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 _LINE = re.compile(
     rb"""[IWEFD](\d{4} \d\d:\d\d:\d\d)\.(\d{6}) +(\d+) [^:\] ]{1,128}:\d+\] (?:"([^"\\]*(?:\\.[^"\\]*)*)")?"""
 )
-# A key may have a space in it ("unschedulable plugins"); a value without quotes ends at a space.
-_PAIR = re.compile(r'((?:unschedulable )?[^ =]{1,64})=(?:"((?:[^"\\]|\\.)*)"|([^ ]*))')
+# A key may have a space in it ("unschedulable plugins"); a value without quotes is a list or ends at a space.
+_PAIR = re.compile(r'((?:unschedulable )?[^ =]{1,64})=(?:"((?:[^"\\]|\\.)*)"|(\[[^\]]*\]|[^ ]*))')
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 LONGEST_VALUE = 4096

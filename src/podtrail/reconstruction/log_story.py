@@ -21,6 +21,10 @@ _LONGEST_NAME = 256
 _ENDS_FROM = 2
 """The verbosity from which on each attempt has a line."""
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
+_NODE_SCORE = re.compile(r"\{(?:Name:)?([^ {}]{1,253}) (?:Score:)?(-?\d{1,9})\}")
+"""In the list of a plugin's scores that 1.20 to 1.22 log."""
+_VERSION = re.compile(r"v1\.(\d{1,3})\.")
+_VICTIMS: Final = ("victim", "waitingPod", "podInPreBind")
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
 
@@ -42,6 +46,7 @@ class LogStory:
         """Lines of beginnings, which are logged from -v=3 on."""
         self.ends = 0
         """Lines of ends that are logged from -v=2 on: without any, the log may be a quieter one."""
+        self._minor = 0
         self._verbosity = 0
         self._next_verbosity = 0
         """Of the process that is about to start: it writes its flags before it says so."""
@@ -73,6 +78,7 @@ class LogStory:
         self.attempts.give_way(told)
         draft = self.attempts.of(told)
         draft.begun = told.time
+        self.pending.release(told.pod, told.time)
         self.begins += 1
         draft.group = _name(told, "podGroup")
         self._queue.wait(draft, told.time)
@@ -88,7 +94,7 @@ class LogStory:
     def _ends_with(self, told: LineMeaning) -> Draft:
         self.ends += told.kind is not Kind.FAILED  # errors are logged at any verbosity
         draft = self.attempts.of(told)
-        draft.end = told.time
+        draft.end, draft.minor = told.time, self._minor
         draft.group = draft.group or _name(told, "podGroup")
         if self.begins and draft.begun is None and not draft.group:  # of a group, not every Pod is tried
             self._notes["ends of attempts whose beginning is not in the log: lines may be missing"] += 1
@@ -163,11 +169,14 @@ class LogStory:
 
     def _scored(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
-        marks = draft.mark("score", _name(told, "plugin"), told.time)
-        score = _count(told.values.get("score"))
-        if marks and score is not None and self.attempts.room(draft):
-            draft.scores = draft.scores or NodeScores()
-            draft.scores.plugins.setdefault(_name(told, "plugin"), {})[_name(told, "node")] = score
+        plugin = _name(told, "plugin")
+        marks = draft.mark("score", plugin, told.time)
+        scores = _NODE_SCORE.findall(told.values.get("scores", "")) or [(_name(told, "node"), told.values.get("score"))]
+        for node, text in scores:
+            score = _count(text)
+            if marks and score is not None and self.attempts.room(draft):
+                draft.scores = draft.scores or NodeScores()
+                draft.scores.plugins.setdefault(plugin, {})[node] = score
 
     def _extended(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
@@ -195,8 +204,9 @@ class LogStory:
             draft.victim_count = _count(told.values.get("numVictims"))
 
     def _victim(self, told: LineMeaning) -> None:
-        draft = self.attempts.last(told.pod)
-        if draft is not None and (victim := told.values.get("victim")):
+        draft = self.attempts.last(told.pod) or self.attempts.known(told)
+        victim = next((told.values[key] for key in _VICTIMS if key in told.values), "")
+        if draft is not None and victim:
             draft.add_victims([victim])
 
     def _permit_wait(self, told: LineMeaning) -> None:
@@ -248,6 +258,14 @@ class LogStory:
         draft.result = _RESULTS.get(told.values.get("conditionReason", ""), draft.result)
         draft.nominated = _name(told, "nominatedNodeName") or draft.nominated
 
+    def _held(self, told: LineMeaning) -> None:
+        plugin = _name(told, "plugin")
+        why = told.values.get("status") or told.values.get("err", "")
+        self.pending.hold(told.pod, told.time, f"{plugin}: {why}" if plugin else "")
+
+    def _panicked(self, told: LineMeaning) -> None:
+        self._notes[told.kind] += 1
+
     def _identity(self, told: LineMeaning) -> None:
         self._pods.name_uid(told.pod, told.values["uid"], told.time)
 
@@ -260,6 +278,8 @@ class LogStory:
 
     def _started(self, told: LineMeaning) -> None:
         self._notes["starts of the scheduler"] += 1
+        version = _VERSION.match(told.values.get("version", ""))
+        self._minor = int(version[1]) if version else 0
         # The new process may log less than the one before: what was known of that one's lines does not hold for it.
         if not self.ends:
             self.first = told.time
@@ -287,6 +307,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.NO_NODES: LogStory._no_fit,
     Kind.FAILED: LogStory._failed,
     Kind.PLUGIN_FAILED: LogStory._plugin_failed,
+    Kind.PLUGIN_REJECTED: LogStory._plugin_failed,
     Kind.ALGORITHM_FAILED: LogStory._within,
     Kind.TRACE: LogStory._traced,
     Kind.CHOSEN: LogStory._chosen,
@@ -307,6 +328,8 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.PLACED: LogStory._placed,
     Kind.LOST: LogStory._lost,
     Kind.QUEUED: LogStory._moved,
+    Kind.HELD: LogStory._held,
+    Kind.PANICKED: LogStory._panicked,
     Kind.CONDITION: LogStory._condition,
     Kind.IDENTITY: LogStory._identity,
     Kind.PROFILE: LogStory._profile,

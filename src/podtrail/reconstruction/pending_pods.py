@@ -40,7 +40,7 @@ class PendingPods:
             since=seen.created or (known.since if known else seen.time),
             scheduler=seen.profile,
             gates=seen.gates,
-            held_by=seen.message if seen.reason == NOT_READY_FOR_SCHEDULING else "",
+            held_by=seen.message if seen.reason == NOT_READY_FOR_SCHEDULING else known.held_by if known else "",
             bound=bool(seen.node),
             node=seen.node,
             deleted=seen.time if seen.change == "DELETED" else 0,
@@ -76,6 +76,21 @@ class PendingPods:
             key = self._uids.get(pod, "") or pod
             known = self._waiting.get(key) or _unknown(pod)
             self._put(key, replace(known, deleted=time, at=time))
+
+    def hold(self, pod: str, time: int, held_by: str) -> None:
+        """Take the scheduler's word that a PreEnqueue plugin holds a Pod; `held_by` names it with its reason."""
+        key = self._uids.get(pod, "") or pod
+        known = self._waiting.get(key) or _unknown(pod)
+        held_by = held_by or known.held_by or "a PreEnqueue plugin"
+        if held_by != known.held_by:
+            self._put(key, replace(known, held_by=held_by, at=time))
+
+    def release(self, pod: str, time: int) -> None:
+        """Take the scheduler's word that it tries a Pod: no plugin holds it."""
+        key = self._uids.get(pod, "") or pod
+        known = self._waiting.get(key)
+        if known is not None and known.held_by:
+            self._put(key, replace(known, held_by="", at=time))
 
     def take(self, now: int) -> list[PendingPod]:
         """Return the Pods that changed since the last call, by what is known at `now`."""

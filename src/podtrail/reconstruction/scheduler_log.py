@@ -25,7 +25,9 @@ _UID = re.compile(
     rb'\{"name":"(?P<name>[a-z0-9.-]{1,253})","(?:generateName":"[^"]{0,253}","|)namespace":"(?P<namespace>[a-z0-9-]{1,63})",'
     rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
 )
-_OF_NO_POD = frozenset({Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
+_OF_NO_POD = frozenset(
+    {Kind.PANICKED, Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING}
+)
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
 _SLACK: Final = 60_000_000_000
@@ -34,6 +36,9 @@ _MOST_AT_END: Final = 200
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
 _FILE_HEADER: Final = (b"Running on machine: ", b"Binary: Built with ", b"Previous log: ", b"Log line format: ")
 """What klog writes at the beginning of each file of its own."""
+_PANIC: Final = (b"panic: ", b"fatal error: ")
+_STACK = re.compile(rb"panic: |fatal error: |goroutine \d+ [^ ]*\[|\[signal ")
+"""The beginning of what Go's runtime writes before a process ends."""
 NO_ZONE: Final = "lines whose time zone is not known, read as UTC; --timezone sets it"
 _MOST_ORIGINS = 64
 
@@ -82,6 +87,9 @@ class SchedulerLog:
         """The last line with a header, and when it was written: its time is read when it is asked for."""
         self._written = 0
         self._origins: dict[bytes, str] = {}
+        self._tried = ""
+        """The Pod whose attempt began last."""
+        self._panicking = False
 
     @property
     def holds(self) -> bool:
@@ -202,9 +210,20 @@ class SchedulerLog:
             counts.other += 1
         elif line.startswith(_FILE_HEADER):
             counts.other += 1
+        elif self._panicking or _STACK.match(line):
+            return self._panic(line)
         else:
             counts.unknown["not a line of kube-scheduler"] += 1
         return None
+
+    def _panic(self, line: bytes) -> LineMeaning | None:
+        """Read a line of a panic, or of the stacks of goroutines behind it."""
+        began, self._panicking = not self._panicking, True
+        if not (began and line.startswith(_PANIC)):
+            self._counts.continued += 1
+            return None
+        time = max(self._newest, self.written_until())
+        return self._told(time, Kind.PANICKED, self._source, {}, line)
 
     def _headerless(self, line: bytes, written: int) -> LineMeaning | None:
         """Read a line that was written with --skip-headers: the envelope has its time."""
@@ -235,6 +254,7 @@ class SchedulerLog:
         """Read a line of klog; `at` is its time if the header has none."""
         if at is None:
             self._last = read, written
+        self._panicking = False
         kind = MESSAGES.get(read.message) if read.pairs else None
         if kind is not None:
             if line.endswith(_OPEN_VALUE):
@@ -315,12 +335,16 @@ class SchedulerLog:
             values = {"uid": found["uid"].decode()}
         elif kind not in _OF_NO_POD:
             pod = values.get("pod") or values.get("entity") or values.get("preemptor") or ""
+            if kind is Kind.TOTALLED and not pod:  # 1.20 does not write whose score it is; it tries one Pod at a time
+                pod = self._tried
             if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
                     self._counts.other += 1
                 else:
                     self._counts.unknown["about a Pod of no valid name"] += 1
                 return None
+        if kind is Kind.BEGUN:
+            self._tried = pod
         self._counts.account(kind)
         if time < self._newest - _BACK:
             self._counts.notes["times that go back"] += 1

@@ -38,7 +38,9 @@ class _Trace:
         self._start = min(draft.start, draft.end)
         self.generation = ""
         failed = draft.result != "Success" and draft.message
-        self._failure = read_failure(draft.message, draft.asked) if failed else Failure(unschedulable=False)
+        self._failure = (
+            read_failure(draft.message, draft.asked, draft.minor) if failed else Failure(unschedulable=False)
+        )
 
     @property
     def start(self) -> int:

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     PREEMPTING = "preemption begins"
     VICTIM = "a Pod is preempted"
     PERMIT_WAIT = "a Pod waits for a permit"
+    PLUGIN_REJECTED = "a plugin rejects a Pod"
+    HELD = "a PreEnqueue plugin holds a Pod"
     THROTTLED = "a request waited in the client"
     ADDED = "a Pod comes to the scheduler"
     REMOVED = "a Pod leaves the scheduler"
@@ -39,6 +41,7 @@ class Kind(StrEnum):
     QUEUED = "a Pod is moved in the queue"
     CONDITION = "a condition is written"
     IDENTITY = "a Pod is written out"
+    PANICKED = "the scheduler panics"
     PROFILE = "a profile is set up"
     VERBOSITY = "how much the scheduler logs"
     STARTED = "the scheduler starts"
@@ -60,7 +63,10 @@ MESSAGES: Final = {
             "Unable to schedule pod belonging to a pod group; waiting",
         ),
         Kind.NO_NODES: ("Unable to schedule pod; no nodes are registered to the cluster; waiting",),
-        Kind.FAILED: ("Error scheduling pod; retrying",),
+        Kind.FAILED: (
+            "Error scheduling pod; retrying",
+            "Unable to schedule pod, possibly due to node not found; waiting",
+        ),
         Kind.PLUGIN_FAILED: (
             "Plugin Failed",
             "Plugin failed",
@@ -68,6 +74,12 @@ MESSAGES: Final = {
             "Failed running PreBind plugin",
             "Failed running Permit plugin",
             "Failed running Reserve plugin",
+        ),
+        Kind.PLUGIN_REJECTED: (
+            "Pod rejected by permit plugin",
+            "Pod rejected by plugin",
+            "Pod rejected by PreBind plugin",
+            "Pod rejected by Bind plugin",
         ),
         Kind.ALGORITHM_FAILED: ("Error selecting node for pod",),
         Kind.CHOSEN: ("OpportunisticBatch set cycle state",),
@@ -81,15 +93,24 @@ MESSAGES: Final = {
             "Dry run the preemption",
             "Pods are potential preemption victims on node",
             "All PVCs for pod are bound",
+            "Status after running PreFilter plugins for pod",
+            "Evaluation failed on nominated node",
+            "Pod rejected while waiting on permit",
+            "Failed waiting on permit for pod",
         ),
         Kind.NODE_REFUSED: ("node had untolerated taints",),
-        Kind.SCORED: ("Plugin scored node for pod",),
+        Kind.SCORED: ("Plugin scored node for pod", "Plugin scored nodes for pod"),
         Kind.EXTENDER_SCORED: ("Extender scored node for pod",),
         Kind.TOTALLED: ("Calculated node's final score for pod",),
         Kind.POST_FILTERED: ("Status after running PostFilter plugins for pod",),
         Kind.NOMINATED: ("the target node for the preemption is determined",),
         Kind.PREEMPTING: ("Start the preemption asynchronously",),
-        Kind.VICTIM: ("Preemptor Pod preempted victim Pod",),
+        Kind.VICTIM: (
+            "Preemptor Pod preempted victim Pod",
+            "Preemptor pod rejected a waiting pod",
+            "Preemptor preempted a waiting pod",
+            "Preemptor rejected a pod in preBind",
+        ),
         Kind.PERMIT_WAIT: ("Pod waiting on permit", "One or more plugins asked to wait and no plugin rejected pod"),
         Kind.THROTTLED: ("Waited before sending request",),
         Kind.ADDED: ("Add event for unscheduled pod",),
@@ -106,10 +127,17 @@ MESSAGES: Final = {
             "Pod moved to an internal scheduling queue",
             "Pod moved to an internal scheduling queue because the Pod is updated",
         ),
+        Kind.HELD: (
+            "Status after running PreEnqueue plugin",
+            "Unexpected error running PreEnqueue plugin",
+            "Entity moved to an internal scheduling queue, because it is gated",
+            "Pod moved to an internal scheduling queue, because the pod is gated",
+        ),
         Kind.CONDITION: ("Updating pod condition", "Updating pod condition and nominated node name"),
         Kind.IDENTITY: ("Event is not making entity schedulable",),
         Kind.PROFILE: ("Disabling signatures for profile because it has extenders configured.",),
-        Kind.STARTED: ("Starting Kubernetes Scheduler",),
+        Kind.PANICKED: ("Observed a panic",),
+        Kind.STARTED: ("Starting Kubernetes Scheduler", "Starting Kubernetes Scheduler version"),
         Kind.LEADING: ("Successfully acquired lease",),
         Kind.WAITING: ("Attempting to acquire leader lease...",),
         Kind.LED: ("Leaderelection lost", "leaderelection lost", "Failed to renew lease"),
@@ -135,6 +163,18 @@ _WORDS: Final = (
     (Kind.NO_FIT, re.compile(rf"Unable to schedule {_POD}: no fit: (?P<err>.*); waiting$", re.DOTALL)),
     (Kind.FAILED, re.compile(rf"Error scheduling {_POD}: (?P<err>.*); retrying$", re.DOTALL)),
     (
+        Kind.FAILED,
+        re.compile(rf"Unable to schedule {_POD}: possibly due to node not found: (?P<err>.*); waiting$", re.DOTALL),
+    ),
+    (Kind.SCORED, re.compile(rf"Plugin (?P<plugin>\S+) scores on {_POD} => (?P<scores>\[.*\])$")),
+    (Kind.TOTALLED, re.compile(r"Host (?P<node>\S+) => Score (?P<score>\d+)$")),
+    (Kind.ADDED, re.compile(rf"add event for unscheduled pod {_POD}$")),
+    (Kind.PLACED, re.compile(rf"add event for scheduled pod {_POD} *$")),
+    (Kind.REMOVED, re.compile(rf"delete event for unscheduled pod {_POD}$")),
+    (Kind.ENDED, re.compile(rf"delete event for scheduled pod {_POD} *$")),
+    (Kind.PANICKED, re.compile(r"Observed a panic: ")),
+    (Kind.STARTED, re.compile(r"Starting Kubernetes Scheduler version (?P<version>\S+)$")),
+    (
         Kind.CONDITION,
         re.compile(
             rf"Updating pod condition for {_POD} to \((?P<conditionType>\w+)==(?P<conditionStatus>\w+), "
@@ -147,9 +187,21 @@ _WORDS: Final = (
     (Kind.LED, re.compile(r"failed to renew lease +(?P<lock>\S+?):?(?: |$)")),
     (Kind.LED, re.compile(r"leaderelection lost")),
 )
-_FIRST: Final = frozenset(b"AEFSUapslf")
+_FIRST: Final = frozenset(b"AEFHOPSUadpslf")
 """What the messages above begin with."""
-MARKS: Final = (b"schedul", b"bind ", b"bound", b"lease", b"leaderelection", b"Updating pod", b"FLAG: --v=")
+MARKS: Final = (
+    b"schedul",
+    b"bind ",
+    b"bound",
+    b"lease",
+    b"leaderelection",
+    b"Updating pod",
+    b"FLAG: --v=",
+    b" scores on ",
+    b" => Score ",
+    b"Observed a panic",
+    b"Scheduler version",
+)
 """One of these stands in each of them."""
 
 
