@@ -140,6 +140,12 @@ class RecordedPartitions:
         assert isinstance(topic_id, str)
         return topic_id
 
+    @staticmethod
+    def position_of(committed: Commit) -> int:
+        position = json.loads(committed.metadata).get("position", 0) if committed.metadata else 0
+        assert isinstance(position, int)
+        return position
+
     @property
     def alive(self) -> int:
         """How many partitions the receiver has now."""

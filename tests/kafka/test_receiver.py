@@ -215,29 +215,28 @@ async def test_a_member_that_leaves_in_a_rebalance_commits_all_that_it_has_done(
     leaving, held, third = HeldPartitions(), HeldPartitions(), RecordedPartitions()
     config = reads(kafka, topic, autocommit={"interval": "1h"}, session_timeout="60s")
 
-    async with receiving(held, **config):
-        async with receiving(leaving, **config) as leaver:
-            held.let.set()
-            await until(lambda: (held.alive, leaving.alive) == (3, 3), "three each")
-            for partition in range(6):
-                kafka.produce(topic, [message("a")], partition=partition)
-            await until(lambda: len(leaving.names) == len(held.names) == 3, "the records")
-            held.let.clear()
-            held.asked.clear()
+    async with receiving(held, **config), receiving(leaving, **config) as leaver:
+        held.let.set()
+        await until(lambda: (held.alive, leaving.alive) == (3, 3), "three each")
+        for partition in range(6):
+            kafka.produce(topic, [message("a")], partition=partition)
+        await until(lambda: len(leaving.names) == len(held.names) == 3, "the records")
+        held.let.clear()
+        held.asked.clear()
+        leaving.asked.clear()
+        async with receiving(third, **config):
+            await held.asked.wait()
+            await leaving.asked.wait()
+            leaving.let.set()
+            await until(lambda: leaving.alive == 2, "one of them to be given up")
+            leaving.let.clear()
             leaving.asked.clear()
-            async with receiving(third, **config):
-                await held.asked.wait()
-                await leaving.asked.wait()
-                leaving.let.set()
-                await until(lambda: leaving.alive == 2, "one of them to be given up")
-                leaving.let.clear()
-                leaving.asked.clear()
-                leaver.ended.cancel()
-                await leaving.asked.wait()
-                held.let.set()
-                await until(lambda: third.alive == 2, "the next generation")
-                leaving.let.set()
-                await asyncio.wait([leaver.ended])
+            leaver.ended.cancel()
+            await leaving.asked.wait()
+            held.let.set()
+            await until(lambda: third.alive == 2, "the next generation")
+            leaving.let.set()
+            await asyncio.wait([leaver.ended])
     mine = {partition.place[1] for partition in leaving.opened}
     committed = kafka.committed(f"group-{topic}", topic)
     assert {number: committed.get(number, (0,))[0] for number in mine} == dict.fromkeys(mine, 1)

@@ -2,17 +2,20 @@
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from podtrail_receivers.kafka import receiver
 
 from podtrail.component import Commit, Context, Metrics
-from tests.kafka.cluster import SASL_PLAINTEXT, USER, Kafka
+from tests.kafka.cluster import PLAINTEXT, SASL_PLAINTEXT, SSL, USER, Kafka
 from tests.kafka.recorded_partitions import RecordedPartition, RecordedPartitions, reads, receiving, until
 from tests.kafka.spans import message
 
 pytestmark = pytest.mark.kafka
+
+SASL = {"mechanism": "PLAIN", "username": USER, "password": "wrong"}
 
 
 @pytest.fixture(autouse=True)
@@ -114,6 +117,21 @@ async def test_records_that_retention_takes_from_a_reader_that_lags_are_told_and
     assert caplog.text.count("were still needed") == 1
 
 
+async def test_what_is_said_to_be_read_beyond_the_end_is_not_believed(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a"), message("b")])
+    kafka.commit(f"group-{topic}", topic, {0: (1, '{"at": "1.0.0.1.0.0", "position": 1000000, "time": 0}')})
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: partitions.names == ["b"], "the record behind what is committed")
+
+    assert partitions.opened[0].committed == Commit(1, "")
+    assert f"{topic}[0] ends at 2, before offset 1000000 that its last owner is said to have read" in caplog.text
+
+
 @pytest.mark.parametrize("records", [1, 2, 5])
 async def test_a_topic_made_anew_under_a_reader_is_read_from_its_beginning(
     kafka: Kafka, caplog: pytest.LogCaptureFixture, records: int
@@ -163,17 +181,26 @@ async def test_what_was_committed_of_a_topic_of_the_same_name_is_finished_and_th
     assert told.format(topic) in caplog.text
 
 
-async def test_credentials_that_are_refused_are_one_line_until_they_are_right(
-    secured_kafka: Kafka, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("listener", "settings", "told"),
+    [
+        (SASL_PLAINTEXT, {"auth": {"sasl": SASL}}, "refuses the credentials of auth::sasl"),
+        (PLAINTEXT, {"auth": {"sasl": SASL}}, "remove auth::sasl"),
+        (SSL, {}, "wants TLS or SASL"),
+        (SSL, {"tls": {"insecure_skip_verify": True}}, "wants a client's certificate"),
+        (PLAINTEXT, {"tls": {"insecure_skip_verify": True}}, "remove tls"),
+    ],
+)
+async def test_a_way_in_that_is_not_the_brokers_is_one_line_with_the_key(
+    secured_kafka: Kafka, caplog: pytest.LogCaptureFixture, listener: str, settings: dict[str, Any], told: str
 ) -> None:
     topic = secured_kafka.topic()
-    sasl = {"mechanism": "PLAIN", "username": USER, "password": "wrong"}
-    config = reads(secured_kafka, topic, auth={"sasl": sasl}, brokers=secured_kafka.addresses(SASL_PLAINTEXT))
+    config = reads(secured_kafka, topic, **settings, brokers=secured_kafka.addresses(listener))
 
     async with receiving(RecordedPartitions(), **config):
-        await until(lambda: "refuses the credentials of auth::sasl" in caplog.text, "a line")
+        await until(lambda: told in caplog.text, "a line")
 
-    assert caplog.text.count("refuses the credentials") == 1
+    assert caplog.text.count(told) == 1
 
 
 async def test_brokers_that_are_away_at_the_start_and_stall_later_are_waited_for(

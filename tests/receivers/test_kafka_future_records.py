@@ -36,6 +36,14 @@ def counted(metrics: Metrics) -> float:
     return sum(metrics.snapshot()["podtrail_kafka_receiver_future_records_total"].values())
 
 
+def test_a_time_that_an_owner_has_left_ahead_is_told(future_records: Any, caplog: pytest.LogCaptureFixture) -> None:
+    future_records.opened(("spans", 3), (NOW + 59_000) * 1_000_000, NOW)
+    assert not caplog.messages
+    future_records.opened(("spans", 3), (NOW + 90_000) * 1_000_000, NOW)
+    (line,) = caplog.messages
+    assert line.startswith("the time of spans[3], as its last owner has left it, is 90 s ahead of the clock")
+
+
 def test_the_furthest_is_told_once_and_each_is_counted(
     future_records: Any, metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:

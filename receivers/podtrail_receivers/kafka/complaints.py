@@ -6,7 +6,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from podtrail.transport.kafka.failures import UNKNOWN_TOPIC, broker_and_reason
+from podtrail.transport.kafka.failures import SILENT_LISTENER, UNKNOWN_TOPIC, broker_and_reason, with_hint
 from podtrail_receivers.kafka.consumer_listener import Place, named
 
 _SILENCE_SECONDS: Final = 60.0
@@ -47,6 +47,7 @@ class Complaints:
         self._silent: dict[str, float] = {}
         self._without: frozenset[str] = frozenset()
         self._unreachable = False
+        self._was_reached = False
         self._known = brokers.count(",") + 1
         self._troubled: set[str] = set()
         """Brokers that did not answer since some did."""
@@ -56,12 +57,16 @@ class Complaints:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self._unreachable = True
             if len(self._troubled) != 1:  # else it is said already
-                self.say(f"no broker answers at {self._brokers}; trying again until one does")
+                hint = "" if self._troubled or self._was_reached else f" ({SILENT_LISTENER})"
+                self.say(f"no broker answers at {self._brokers}{hint}; trying again until one does")
         elif error.code() in _UNREACHABLE and place is None:
             broker, said = broker_and_reason(error)
             self._troubled.add(broker)
             self._unreachable = self._unreachable or len(self._troubled) >= self._known
-            self.say(f"no answer from {broker or self._brokers}: {said}; trying again until there is one", broker)
+            said, of = with_hint(error, said), broker or self._brokers
+            if error.code() == KafkaError._TIMED_OUT and not self._was_reached:
+                said += f" ({SILENT_LISTENER})"
+            self.say(f"no answer from {of}: {said}; trying again until there is one", of)
         else:
             self.say(self._worded(error, place))
 
@@ -95,9 +100,11 @@ class Complaints:
     def known(self, brokers: int) -> None:
         """Note how many brokers there are."""
         self._known = brokers or self._known
+        self._was_reached = self._was_reached or brokers > 0
 
     def reached(self) -> None:
         """Note that brokers answer; say so when it was said that they don't."""
+        self._was_reached = True
         if self._unreachable:
             self._unreachable = False
             self._troubled.clear()
@@ -105,11 +112,13 @@ class Complaints:
             self._log.info("brokers answer again")
 
     def _worded(self, error: KafkaError, place: Place | None) -> str:
-        code, said = error.code(), error.str()
+        code, said = error.code(), with_hint(error, broker_and_reason(error)[1])
         where = "" if place is None or not place[0] else f"{named(place)}: "
         if code in UNKNOWN_TOPIC and place is not None:
             return f"topic {place[0]} is not there; it is read once it is, which metadata::refresh_interval looks for"
         if code in _NO_ENTRY:
+            if "mechanism" in said and "credentials" not in said:
+                return f"{self._brokers} does not take auth::sasl::mechanism: {said}; trying again"
             return f"{self._brokers} refuses the credentials of auth::sasl: {said}; trying again"
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return (

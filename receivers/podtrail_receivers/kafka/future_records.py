@@ -12,6 +12,7 @@ from podtrail_receivers.kafka.complaints import Complaints
 from podtrail_receivers.kafka.consumer_listener import Place, named
 from podtrail_receivers.kafka.instruments import KafkaInstruments
 
+_MILLISECOND: Final = 1_000_000
 _TOLERANCE_MS: Final = 60_000
 """By how much clocks may differ without a word."""
 
@@ -25,6 +26,19 @@ class FutureRecords:
         self._instruments = instruments
         self._furthest: dict[Place, tuple[int, int | None]] = {}
         """The latest time, Unix milliseconds, of those that were ahead, and its record's offset."""
+
+    def opened(self, place: Place, time: int, now_ms: int) -> None:
+        """Tell of a partition whose time is ahead when it is opened, by what its last owner has read or committed.
+
+        Args:
+            place: the partition.
+            time: its time, Unix nanoseconds.
+            now_ms: the clock on the wall, Unix milliseconds.
+        """
+        time_ms = time // _MILLISECOND
+        if time_ms > now_ms + _TOLERANCE_MS:
+            self._furthest[place] = time_ms, None
+            self.look(place, (), now_ms)
 
     def look(self, place: Place, messages: Sequence[Message], now_ms: int) -> None:
         """Tell of a partition while the time of what was read of it is ahead.
@@ -46,8 +60,11 @@ class FutureRecords:
             del self._furthest[place]
             return
         where = named(place)
+        what = (
+            f"{where} offset {offset}" if offset is not None else f"the time of {where}, as its last owner has left it,"
+        )
         self._complaints.say(
-            f"{where} offset {offset} is {(time - now_ms) / 1000:.0f} s ahead of the clock: traces that come behind it "
+            f"{what} is {(time - now_ms) / 1000:.0f} s ahead of the clock: traces that come behind it "
             "are not decided before the clock is there; mend its producer's clock, and set "
             "message.timestamp.type=LogAppendTime on the topic",
             f"{where} ahead",

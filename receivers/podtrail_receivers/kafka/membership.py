@@ -208,6 +208,7 @@ class Membership:
             )
             self._owned[place] = owned
             self._keeping.begin(place, checkpoint)
+            self._future_records.opened(place, partition.time, time.time_ns() // 1_000_000)
             self._with.instruments.started()
             starts[place] = start
             owned.start(self._ended)

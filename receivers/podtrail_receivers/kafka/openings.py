@@ -130,6 +130,13 @@ class Openings:
                 *(named(place), given.end, committed.offset),
             )
             return _Beginning(given, committed, first)
+        if (position := self._partitions.position_of(committed)) > given.end:
+            self._log.warning(
+                "%s ends at %d, before offset %d that its last owner is said to have read: it was cut, or somebody "
+                "else has committed that; read from offset %d on with nothing remembered",
+                *(named(place), given.end, position, committed.offset),
+            )
+            return _Beginning(given, Commit(committed.offset, ""), None)
         return _Beginning(given, committed, None)
 
     async def _finish(self, place: Place, partition: Partition, keeping: Keeping) -> None:

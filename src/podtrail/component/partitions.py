@@ -133,6 +133,10 @@ class Partitions(Protocol):
     def topic_id_of(committed: Commit) -> str:
         """Return the `topic_id` that a partition was opened with when this was committed; "": it does not say."""
 
+    @staticmethod
+    def position_of(committed: Commit) -> int:
+        """Return how far the partition was read when this was committed; 0: it does not say."""
+
 
 class PartitionedReceiver(AbstractAsyncContextManager["PartitionedReceiver"], Protocol):
     """A receiver that feeds `Partitions`; its `Factory` says that it is `partitioned`. Otherwise as a `Receiver`."""

@@ -53,6 +53,12 @@ class ReceiverPartitions:
         note = _note_of(committed)
         return note.topic_id if note else ""
 
+    @staticmethod
+    def position_of(committed: Commit) -> int:
+        """Return how far the partition was read when this was committed; 0: it does not say."""
+        note = _note_of(committed)
+        return note.end.position if note else 0
+
     def shut(self) -> None:
         """Let nothing in any more: whoever comes waits."""
         self._shared.open.clear()

@@ -26,6 +26,19 @@ _NEVER: Final = frozenset(
 _OF_BROKER: Final = re.compile(r"(?:\w+: )?(?:\w+://)?(?P<place>\S+:\d+)(?:/\w+)?: (?P<said>.*)", re.DOTALL)
 """As librdkafka has it: what the broker is to it, how it is connected, where it is, its number, what is wrong."""
 _FOR_AUTHORS: Final = re.compile(r" \(after |: probably due to broker version")
+SILENT_LISTENER: Final = (
+    "a broker that wants TLS or SASL closes connections without a word: set tls or auth::sasl, or name another port"
+)
+_HINTS: Final = (
+    ("certificate verify failed", "name its authority with tls::ca_file"),
+    ("alert bad certificate", "it wants a client's certificate: tls::cert_file and tls::key_file"),
+    ("alert certificate required", "it wants a client's certificate: tls::cert_file and tls::key_file"),
+    ("connecting to a PLAINTEXT broker listener?", "remove tls, or name the port of a listener with TLS"),
+    ("connecting to a SSL listener?", "set tls, or name the port of a listener without TLS"),
+    ("current SASL state", "a listener without SASL: remove auth::sasl, or name another port"),
+    ("supported mechanisms", "choose another auth::sasl::mechanism"),
+)
+"""What is in librdkafka's texts of errors of the configuration, and which key is meant."""
 _SILENCE: Final = "a broker hangs, or a partition has no leader (its brokers are away, or their disks full)"
 
 
@@ -71,7 +84,8 @@ def undelivered(error: KafkaError, topic: str, size: int, seconds: float, troubl
     if code in _PURGED:
         return TransactionAborted(f"the transaction was aborted before topic {topic} had the message", code)
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
-        text = f"topic {topic} takes no message of {size} bytes: raise its max.message.bytes, or lower producer::max_message_bytes"
+        ways = "raise its max.message.bytes, or lower producer::max_message_bytes"
+        text = f"topic {topic} takes no message of {size} bytes: {ways}"
         return KafkaFailure(text, code, retriable=False)
     if code in UNKNOWN_TOPIC:
         text = f"there is no topic {topic}, and it was not created by asking for it: create it"
@@ -94,6 +108,13 @@ def broker_and_reason(error: KafkaError) -> tuple[str, str]:
 
 
 def spoken(error: KafkaError) -> str:
-    """Return what librdkafka says, of which broker if it says that."""
+    """Return what librdkafka says, of which broker if it says that, and which key of the configuration it is about."""
     broker, said = broker_and_reason(error)
-    return f"{broker}: {said}" if broker else said
+    return with_hint(error, f"{broker}: {said}" if broker else said)
+
+
+def with_hint(error: KafkaError, text: str) -> str:
+    """Return what was said of an error, with the key of the configuration that it is probably about."""
+    if error.code() == KafkaError._ALL_BROKERS_DOWN:
+        return f"{text}; {SILENT_LISTENER}"
+    return next((f"{text} ({hint})" for said, hint in _HINTS if said in error.str()), text)
