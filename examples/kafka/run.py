@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -215,7 +216,9 @@ def main():
     told.folder.mkdir(parents=True, exist_ok=True)
     if told.recording is None:
         told.recording = str(told.folder / "all.otlp")
-        podtrail("generate", "--seed=7", "--length=90s", "--pods-per-second=2", "--to", told.recording)
+        start = datetime.now(UTC) - timedelta(seconds=90)
+        cluster = ("--seed=7", "--length=90s", "--pods-per-second=2", f"--start={start:%Y-%m-%dT%H:%M:%SZ}")
+        podtrail("generate", *cluster, "--to", told.recording)
     make_topics()
     try:
         site = Site(told.folder, told.exactly_once)

@@ -1,5 +1,6 @@
 """What the metrics page says: names and types as Prometheus wants them, exemplars for who asks for OpenMetrics."""
 
+import asyncio
 import urllib.request
 from typing import Any
 
@@ -9,7 +10,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from podtrail.component import Metrics
-from podtrail.service.telemetry import OPENMETRICS, TEXT, exposition
+from podtrail.service.telemetry import OPENMETRICS, TEXT, MetricsServer, exposition
 from tests.service.toolbox import free_port, send
 
 TRACE = bytes(range(16))
@@ -48,6 +49,16 @@ def read_openmetrics(text: str) -> Any:
 
 def samples(families: Any) -> dict[str, float]:
     return {sample.name: sample.value for family in families for sample in family.samples}
+
+
+async def test_a_port_that_the_system_chose_is_in_the_log(made: Metrics, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "podtrail")
+    async with MetricsServer(made, "127.0.0.1", 0):
+        (line,) = caplog.messages
+        _, _, _, port, *_ = line.split()
+        page = await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/metrics")
+        with page:
+            assert page.status == 200
 
 
 def test_both_formats_show_the_same_names_and_values(made: Metrics) -> None:

@@ -1,5 +1,6 @@
 """The service's own metrics for Prometheus: names as they are, nothing added, in the format that is asked for."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final
@@ -21,6 +22,7 @@ from prometheus_client.samples import Exemplar
 from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
 from podtrail.transport.plain_http import served
 
+_LOG: Final = logging.getLogger("podtrail")
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _GRACE = 0.5
@@ -113,9 +115,11 @@ class MetricsServer:
         endpoint = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         runner = web.AppRunner(app, shutdown_timeout=_GRACE)
         try:
-            await self._stack.enter_async_context(served(runner, endpoint))
+            port = await self._stack.enter_async_context(served(runner, endpoint))
         except StartError as error:
             raise StartError(f"service::telemetry::metrics: {error}") from error
+        if not self._port:
+            _LOG.info("metrics on port %d of %s", port, self._host)
         return self
 
     async def __aexit__(self, *_: object) -> None:
