@@ -23,11 +23,11 @@ from podtrail.recording import RecordingWriter
 @file_option(
     "--log",
     "logs",
-    what="A log of kube-scheduler: text or JSON, plain or as a container runtime frames it, also .gz or .zst.",
+    what="A log of kube-scheduler: text or JSON, plain, with prefixes or in an envelope, also .gz or .zst.",
 )
-@file_option("--pods", what="A watch of Pods, one event a line, each with its arrival.")
+@file_option("--pods", what="A watch of Pods, each event with its arrival, or kubectl get pods -o json|yaml.")
 @file_option("--nodes", what="A watch of Nodes.")
-@file_option("--events", what="A watch of Events.")
+@file_option("--events", what="A watch of Events, or kubectl get events -o json|yaml.")
 @file_option("--metrics", what="The scheduler's /metrics: its own count of attempts, to compare.")
 @file_option("--apiserver", what="A recording of the API server's own spans: requests are linked with their attempts.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the attempts to a recording (.jsonl or .otlp).")

@@ -26,6 +26,7 @@ from podtrail.reconstruction import (
     split_lines,
     zone_of,
 )
+from podtrail.reconstruction.calendar import rfc3339
 from podtrail.recording.compressed import Gap, pieces
 
 _PIECE: Final = 1 << 18
@@ -33,6 +34,7 @@ _SAMPLE: Final = 16 << 20
 _SAMPLE_LINES: Final = 20_000
 LONGEST_WATCHED: Final = 64 << 20
 _ARRIVAL: Final = re.compile(rb'"arrivalUnixNano": ?"?(\d{18,19})')
+_CREATED: Final = re.compile(rb'(?:creationTimestamp|lastTimestamp|eventTime)"?: "?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)')
 _ROTATED: Final = re.compile(r"(.+?\.log)[.-].*")
 """The name of a rotated log, and of the log it was."""
 
@@ -200,6 +202,7 @@ def _near(logs: Sequence[Path], watches: Sequence[_Source]) -> int:
         for line in source.sample():
             if found := _ARRIVAL.search(line[:_PIECE]):
                 return int(found[1])
-            break
+            if (found := _CREATED.search(line[:_PIECE])) and (created := rfc3339(found[1].decode())):
+                return created
     written = [path.stat().st_mtime_ns for path in logs if path.exists()]
     return max(written, default=time.time_ns())

@@ -88,7 +88,7 @@ class Claims:
 
     def _failed(self, seen: EventSeen) -> None:
         for told in self._told(seen.pod):
-            if told.result not in ("", "Success") and abs(told.end - seen.at) <= _SAME:
+            if told.result not in ("", "Success") and -_SAME <= told.end - seen.at <= _SAME + seen.resolution:
                 self._enrich(told, seen)
                 return
         ends = self._ends.get(seen.pod)
@@ -116,6 +116,7 @@ class Claims:
         draft.node = node or draft.node
         draft.message = "" if result == "Success" else seen.note
         draft.uid, draft.profile = seen.uid, seen.profile
+        draft.resolution = max(draft.resolution, seen.resolution)
         draft.sources.add("events")
         if seen.repeated and result != "Success":
             draft.inferred["message"] = "of an earlier attempt: a series of Events keeps its first note"
@@ -135,7 +136,11 @@ class Claims:
         found = _PREEMPTED.match(seen.note)
         preemptor = self._pods.pod_of(found["uid"]) if found else ""
         for told in self._told(preemptor) if preemptor else ():
-            if told.result == "Unschedulable" and told.draft and -_SAME <= seen.at - told.end <= _NEAR:
+            if (
+                told.result == "Unschedulable"
+                and told.draft
+                and -_SAME - seen.resolution <= seen.at - told.end <= _NEAR
+            ):
                 told.draft.add_victims([seen.pod])
                 told.draft.sources.add("events")
                 return

@@ -1,12 +1,14 @@
-"""Watches of Pods, Nodes and Events: what the API server sent, each line with its arrival, to facts."""
+"""Watches and lists of Pods, Nodes and Events to facts: each line with its arrival, or as kubectl prints them."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from podtrail.reconstruction.calendar import rfc3339
 from podtrail.reconstruction.klog import writable
+from podtrail.reconstruction.kubectl_output import KubectlOutput, as_listed, kind_of, latest_time
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.scheduler_log import is_pod
 
@@ -17,6 +19,7 @@ _W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _MOST_GATES: Final = 16
 _MOST_DIGITS: Final = 19
 _LATEST: Final = (1 << 63) - (1 << 40)
+_SECOND: Final = 1_000_000_000
 _AHEAD: Final = 1_000_000_000
 """Nanoseconds by which the scheduler's clock may be ahead of the watch's: a later time is not believed."""
 
@@ -60,6 +63,8 @@ class EventSeen(NamedTuple):
     profile: str
     repeated: bool
     """Its time is a later one's of its series, its note may be the first one's."""
+    resolution: int = 1_000
+    """Nanoseconds by which `at` may be before its time: core/v1 has whole seconds."""
 
 
 Seen = PodSeen | EventSeen
@@ -84,24 +89,55 @@ class WatchReader:
         self._newest = 0
 
     def read(self, lines: Iterable[bytes], longest: int) -> Iterator[Seen]:
-        """Yield what lines tell, in their order; those longer than `longest` are counted."""
+        """Yield what lines tell, in their order; those longer than `longest` are counted.
+
+        What has no time of arrival, as kubectl prints it, comes last, by the times in it.
+        """
+        undated: list[Seen] = []
         for told, arrival in self._lines(lines, longest):
-            yield from self._count(told, arrival)
+            if arrival:
+                yield from self._count(told, arrival)
+            else:
+                undated += self._count(told, arrival)
+        yield from sorted(undated, key=attrgetter("time"))
 
     def objects(self, lines: Iterable[bytes], longest: int) -> Iterator[WatchedObject]:
         """Yield the objects that lines bring, in their order; those longer than `longest` are counted."""
+        undated: list[WatchedObject] = []
         for told, arrival in self._lines(lines, longest):
-            yield from self._objects(told, arrival)
+            if arrival:
+                yield from self._objects(told, arrival)
+            else:
+                undated += self._objects(told, arrival)
+        yield from sorted(undated, key=attrgetter("arrival"))
 
     def _lines(self, lines: Iterable[bytes], longest: int) -> Iterator[tuple[Mapping[str, Any], int]]:
+        output = KubectlOutput(longest)
         for line in lines:
             self._counts.lines += 1
             if len(line) > longest:
                 self._counts.unknown[f"longer than {longest >> 20} MiB"] += 1
-            elif not line.strip():
+                continue
+            if not output.open:
+                if not line.strip():
+                    self._counts.continued += 1
+                    continue
+                if (told := self._line(line)) is not None:
+                    yield told
+                    continue
+            objects = output.take(line)
+            if objects is None:
+                self._counts.unknown["not JSON or YAML of kubectl"] += 1
+                continue
+            if not objects:
                 self._counts.continued += 1
-            elif (told := self._line(line)) is not None:
-                yield told
+            self._counts.lines += max(0, len(objects) - 1)
+            for one in objects:
+                yield one, 0
+        ended = output.end()
+        self._counts.continued -= min(len(ended), self._counts.continued)
+        for one in ended:
+            yield one, 0
 
     def take(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         """Return what a list (`{"list": {…}}`) or an event of a watch (`{"event": {…}}`) tells that came just now."""
@@ -109,18 +145,18 @@ class WatchReader:
         return self._count(told, arrival)
 
     def _line(self, line: bytes) -> tuple[Mapping[str, Any], int] | None:
+        """Return the list or event in a line, with its arrival or 0; None if the line is not whole JSON of one."""
         try:
             told = json.loads(line)
         except (ValueError, RecursionError):
-            self._counts.unknown["not JSON"] += 1
             return None
-        if isinstance(told, dict) and told.get("kind") == "EventList":
-            told = {"list": told}  # as `kubectl get --raw` gives it: an Event has times of its own
-        arrival = _nanos(told.get("arrivalUnixNano")) if isinstance(told, dict) else 0
-        if not isinstance(told, dict) or not (arrival or _map(told, "list").get("kind") == "EventList"):
-            self._counts.unknown["without a time of arrival"] += 1
+        if not isinstance(told, dict):
             return None
-        return told, arrival
+        arrival = _nanos(told.get("arrivalUnixNano"))
+        if arrival or _map(told, "list").get("kind") == "EventList":
+            return told, arrival
+        listed = as_listed(told)
+        return (listed, 0) if listed is not None else None
 
     def _count(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         if arrival and arrival < self._newest:
@@ -138,7 +174,7 @@ class WatchReader:
         listed, event = told.get("list"), told.get("event")
         if isinstance(listed, dict):
             items = listed.get("items")
-            kind = str(listed.get("kind", "")).removesuffix("List")
+            kind = str(listed.get("kind") or "").removesuffix("List")
             for item in items if isinstance(items, list) else ():
                 yield from _object(arrival, "LISTED", item, kind)
         elif isinstance(event, dict):
@@ -160,7 +196,8 @@ class WatchReader:
 
 def _object(arrival: int, change: str, item: Any, kind: str) -> Iterator[WatchedObject]:
     if isinstance(item, dict):
-        yield WatchedObject(arrival, change, str(item.get("kind") or kind), item)
+        kind = kind_of(item) or kind
+        yield WatchedObject(arrival or (latest_time(item) if kind != "Event" else 0), change, kind, item)
 
 
 def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
@@ -200,7 +237,8 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
         return None
     series = _map(item, "series")
     last = rfc3339(_text(series, "lastObservedTime")) or 0
-    first = rfc3339(_text(item, "eventTime")) or rfc3339(_text(item, "lastTimestamp")) or 0
+    exact = rfc3339(_text(item, "eventTime")) or 0
+    first = exact or _whole_seconds(item)
     if not first and not last:
         return None
     return EventSeen(
@@ -210,9 +248,26 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
         pod=pod,
         uid=_text(about, "uid")[:_NAME],
         note=_text(item, "note") or _text(item, "message"),
-        profile=(_text(item, "reportingController") or _text(item, "reportingComponent"))[:_NAME],
-        repeated=bool(last) or change == "MODIFIED",
+        profile=_reporter(item)[:_NAME],
+        repeated=bool(last) or change == "MODIFIED" or _occurrences(item) > 1,
+        resolution=1_000 if exact or last else _SECOND,
     )
+
+
+def _reporter(item: Mapping[str, Any]) -> str:
+    source = _map(item, "source") or _map(item, "deprecatedSource")
+    return _text(item, "reportingController") or _text(item, "reportingComponent") or _text(source, "component")
+
+
+def _whole_seconds(item: Mapping[str, Any]) -> int:
+    """Return when an Event without `eventTime` happened last."""
+    keys = ("lastTimestamp", "deprecatedLastTimestamp", "firstTimestamp", "deprecatedFirstTimestamp")
+    return next((time for key in keys if (time := rfc3339(_text(item, key)))), 0)
+
+
+def _occurrences(item: Mapping[str, Any]) -> int:
+    count = item.get("count") or item.get("deprecatedCount")
+    return count if isinstance(count, int) else 1
 
 
 def _gates(told: Any) -> tuple[str, ...]:
