@@ -125,6 +125,36 @@ def test_a_creation_is_the_only_one_that_can_have_made_the_pod() -> None:
     assert cluster.ask(request, APISERVER) == (UID, "name", 1), "its own span does not name the Pod"
 
 
+@pytest.mark.parametrize("known", ["attempt", "creation", "deletion"])
+def test_an_event_may_outlive_its_pod_whatever_was_seen_of_that(known: str) -> None:
+    """A Pod that is deleted with grace period 0 and made again 67 ms later: its kubelet still writes Events."""
+    cluster = ToldDirectory()
+    if known == "attempt":
+        cluster.attempt(OTHER, PLACE, AT - 60 * SECOND)
+    elif known == "creation":
+        cluster.creation(PLACE, AT - 60 * SECOND, b"d" * 24)
+    else:
+        cluster.deletion(AT - 67 * MS)
+    cluster.creation(PLACE, AT, b"c" * 24)
+    cluster.attempt(UID, PLACE, AT + 10 * MS)
+    for at in (AT + 20 * MS, AT + 20 * SECOND):
+        assert cluster.ask(cluster.event("web-0", KUBELET_AGENT, at), APISERVER) == ("", "name", 2)
+    request = cluster.ask(cluster.request(at=AT + 20 * SECOND), APISERVER)
+    assert request == (UID, "name", 1), "a request by name finds the Pod that is there"
+
+
+def test_an_event_that_first_happened_before_the_pod_is_about_another() -> None:
+    cluster = ToldDirectory()
+    cluster.creation(PLACE, AT, b"c" * 24)
+    cluster.attempt(UID, PLACE, AT + 10 * MS)
+    late = cluster.event("web-0", KUBELET_AGENT, AT + SECOND, first=AT - SECOND)
+    identity = cluster.ask(late, APISERVER)
+    assert identity is None or not identity.uid
+    cluster.deletion(AT + 30 * SECOND)
+    own = cluster.event("web-0", KUBELET_AGENT, AT + 31 * SECOND)
+    assert cluster.ask(own, APISERVER) == (UID, "name", 1), "its own deletion makes no other Pod of it"
+
+
 def test_events_are_about_a_pod_when_a_kubelet_or_a_scheduler_writes_them() -> None:
     cluster = ToldDirectory()
     cluster.creation(PLACE, AT, b"c" * 24)

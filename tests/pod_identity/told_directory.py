@@ -108,7 +108,12 @@ class ToldDirectory:
         url = f"https://10.0.0.1:6443/api/v1/namespaces/default/pods/{name}{rest}"
         return self.clues("HTTP PATCH", {"url.full": url}, kind=CLIENT, at=at, trace=b"k" * 16)
 
-    def event(self, name: str, agent: str, at: int = AT) -> PodClues:
-        path = f"/api/v1/namespaces/default/events/{name}.18ea6d533afbed99"
+    def deletion(self, at: int, name: str = "web-0") -> None:
+        path = f"/api/v1/namespaces/default/pods/{name}"
+        told: dict[str, Value] = {"url.path": path, "http.request.method": "DELETE", "http.response.status_code": 200}
+        self.learn(self.clues("DELETE pods", told, kind=SERVER, at=at, trace=b"d" * 16), APISERVER)
+
+    def event(self, name: str, agent: str, at: int = AT, first: int = 0) -> PodClues:
+        path = f"/api/v1/namespaces/default/events/{name}.{first or at:x}"
         told: dict[str, Value] = {"url.path": path, "audit-id": "e", "user_agent.original": agent}
         return self.clues("PATCH events", told, kind=SERVER, at=at, trace=b"e" * 16)

@@ -344,3 +344,25 @@ def test_any_bytes_in_any_pieces_are_read_through(pieces: list[tuple[bytes, int]
         groups += advance(session, now)
     assert not groups + session.drain(now)
     assert session.deadline() is None
+
+
+def test_an_event_that_outlives_its_pod_is_not_about_the_next_one_of_that_name() -> None:
+    """A Pod is deleted with grace period 0 and made again 67 ms later; the Event of the first comes last."""
+    session = Session(START)
+    now = START + 30 * SECOND  # 11:12:10
+
+    def pod(change: str, uid: str, at: int) -> None:
+        metadata = {"namespace": "default", "name": "db-0", "uid": uid, "creationTimestamp": "2026-11-21T11:12:10Z"}
+        session.watched({"type": change, "object": {"kind": "Pod", "metadata": metadata}}, at)
+
+    pod("ADDED", "first", now - 5_000_000)
+    pod("DELETED", "first", now + 33_000_000)
+    pod("ADDED", "second", now + 95_000_000)
+    bound = BOUND % (10, b"db-0")
+    session.log("log", bound + bound.replace(b"10.000000", b"10.100000"), now + 150_000_000)
+    regarding = {"kind": "Pod", "namespace": "default", "name": "db-0", "uid": "first"}
+    event = {"reason": "Scheduled", "note": "Successfully assigned default/db-0 to n", "regarding": regarding}
+    told = event | {"kind": "Event", "eventTime": "2026-11-21T11:12:10.000100Z"}
+    session.watched({"type": "ADDED", "object": told}, now + SECOND)
+    roots = map(root_of, session.drain(now + 60 * SECOND))
+    assert [root.attributes["k8s.pod.uid"] for root in roots] == ["first", "second"]

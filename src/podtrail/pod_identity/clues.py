@@ -24,6 +24,9 @@ REQUEST_KEYS: Final = READ_KEYS | {b"url.full"}
 RUNTIME_KEYS: Final = ("sandbox.id", "container.id", "task.id", "cni.id", "task.container.id")
 """The attributes that have the id of a sandbox or a container: a sandbox is a container, too, and has one id."""
 
+_OLDEST_EVENT: Final = 86_400_000_000_000
+"""Nanoseconds that an Event is kept at most: an hour by default."""
+_REFUSED: Final = 300
 _SERVER_KIND: Final = 2
 _CLIENT_KIND: Final = 3
 _MOST_LINKS: Final = 8
@@ -42,7 +45,7 @@ _TOKEN_PATH: Final = re.compile(
     r"(?:https?://[^/]{1,300})?/api/v1/namespaces/[^/?]{1,63}/serviceaccounts/[^/?]{1,253}/token(?:\?.*)?", re.DOTALL
 )
 _EVENT_KEY: Final = re.compile(r"(?:/registry)?/events/([^/]{1,63})/([^/]{1,253})")
-_EVENT_NAME: Final = re.compile(r"(.{1,253})\.[0-9a-f]{8,16}")
+_EVENT_NAME: Final = re.compile(r"(.{1,253})\.([0-9a-f]{8,16})")
 """What client-go and events.k8s.io call an Event: its object's name and a time in hexadecimal digits."""
 
 
@@ -75,6 +78,10 @@ class PodClues(NamedTuple):
     """Whether it has no parent."""
     links: tuple[bytes, ...] = ()
     """Trace and span ids of those that it links to."""
+    deletes: bool = False
+    """Whether it is the API server's span of a request that deleted or evicted the Pod."""
+    first_event: int = 0
+    """Of a request that writes an Event: when the first of its series happened, by the name of the Event."""
 
     @property
     def span(self) -> bytes:
@@ -115,7 +122,7 @@ def read_clues(span: SpanView) -> PodClues | None:
     if sighting is None and not container_id and not sandbox_id:
         return None
     named = _taught(attributes, container_id, sandbox_id)
-    uid, place, _, action, audit_id = sighting or Sighting("", "", 0)
+    uid, place, at, action, audit_id = sighting or Sighting("", "", 0)
     links = span.links
     return PodClues(
         trace_id=span.trace_id,
@@ -135,7 +142,15 @@ def read_clues(span: SpanView) -> PodClues | None:
         agent=_text(attributes.get("user_agent.original"))[:300],
         root=not span.parent_span_id,
         links=tuple(link.trace_id + link.span_id for link in links) if len(links) <= _MOST_LINKS else (),
+        deletes=kind == _SERVER_KIND and _deletes(attributes, action),
+        first_event=at if action == EVENT else 0,
     )
+
+
+def _deletes(attributes: Mapping[str, Value], action: str) -> bool:
+    method, code = attributes.get("http.request.method"), attributes.get("http.response.status_code")
+    asks = (method == "DELETE" and not action) or (method == "POST" and action == "eviction")
+    return asks and isinstance(code, int) and code < _REFUSED
 
 
 def sighting_of_request(attributes: Mapping[str, Value], name: str, kind: int, start: int) -> Sighting | None:
@@ -178,7 +193,10 @@ def _event(attributes: Mapping[str, Value], kind: int, start: int) -> Sighting |
 def _event_of(namespace: str, name: str, start: int, audit_id: str) -> Sighting | None:
     found = _EVENT_NAME.fullmatch(name)
     place = sound_place(namespace, found[1]) if found else ""
-    return Sighting("", place, start, EVENT, audit_id) if place else None
+    if found is None or not place:
+        return None
+    first = int(found[2], 16)
+    return Sighting("", place, first if start - _OLDEST_EVENT < first < start else start, EVENT, audit_id)
 
 
 def _taught(attributes: Mapping[str, Value], container_id: str, sandbox_id: str) -> NamedPod | None:

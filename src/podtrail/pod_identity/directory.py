@@ -133,6 +133,10 @@ class PodDirectory:
             self._partners.put(clues.span, (clues, source), now)
         elif clues.action in UNNAMED and clues.server and len(clues.links) == 1:
             self._partners.put(clues.links[0] + _SERVER_SIDE, (clues, source), now)
+        if clues.deletes:
+            history = self._places.get(clues.place) or PlaceHistory(clues.place)
+            history.deleted(ClockTime(clues.start, source.clock))
+            self._places.put(clues.place, history, now)
         if clues.audit_id and clues.place and (clues.action in (CREATE, EVENT) or not clues.server):
             told = (clues.place, clues.action if clues.action in (CREATE, EVENT) else "")
             known = self._requests.get(clues.audit_id)
@@ -271,8 +275,11 @@ class PodDirectory:
         if action == EVENT and (node in self._nodes or not _writes_of_pods(clues, source)):
             # An Event has the name of what it is about, be it a Job, a Deployment or a Node.
             return IdentifiedPod("", PodEvidence.NAME, 2)
-        ask = history.created_by if action == CREATE else history.meant
-        uid, candidates = ask(ClockTime(clues.start, source.clock), ClockTime(clues.end, source.clock))
+        start, end = ClockTime(clues.start, source.clock), ClockTime(clues.end, source.clock)
+        if action == EVENT:
+            uid, candidates = history.told_of(ClockTime(clues.first_event or clues.start, source.clock), end)
+        else:
+            uid, candidates = (history.created_by if action == CREATE else history.meant)(start, end)
         return IdentifiedPod(uid, PodEvidence.NAME, candidates) if candidates else None
 
     def _told(self, uid: str, evidence: PodEvidence) -> IdentifiedPod:

@@ -85,6 +85,7 @@ class PlaceHistory:
         """Whether no second Pod ever gets this name."""
         self.lives: dict[str, PodLife] = {}
         self.creations: tuple[PodCreation, ...] = ()
+        self.deletions: tuple[ClockTime, ...] = ()
 
     def life(self, uid: str) -> PodLife:
         """Return the life of a Pod, a new one if it was not known."""
@@ -102,6 +103,11 @@ class PlaceHistory:
         if all(creation.span != known.span for known in self.creations):
             ordered = sorted((*self.creations, creation), key=lambda one: one.start.time)
             self.creations = tuple(ordered[-_MOST_CREATIONS:])
+
+    def deleted(self, moment: ClockTime) -> None:
+        """Note a request that deleted a Pod of this name, with whatever grace period."""
+        if moment not in self.deletions:
+            self.deletions = tuple(sorted((*self.deletions, moment))[-_MOST_CREATIONS:])
 
     def not_created(self, span: bytes) -> None:
         """Take back a creation."""
@@ -149,6 +155,36 @@ class PlaceHistory:
         if len(possible) != 1 or unseen > 0:
             return "", len(possible) + max(unseen, 0)
         return (possible[0], 1) if self._surely_there(self.lives[possible[0]], start) else ("", 2)
+
+    def told_of(self, first: ClockTime, end: ClockTime) -> tuple[str, int]:
+        """Return the uid of the Pod that an Event is about, or "", and how many it may be.
+
+        An Event may be written when its Pod is gone, and another has the name. So all Pods that had it are possible,
+        also one of which only the deletion was seen.
+
+        Args:
+            first: When the first Event of its series happened.
+            end: When it was written.
+        """
+        if self.unique and len(self.creations) <= 1:
+            return self.meant(first, end)
+        lives = [life for life in self.lives.values() if not self._begun_after(life, first)]
+        creations = [one for one in self.creations if not end.before(one.start)]
+        if len(lives) != 1 or len(creations) > 1:
+            return "", max(len(lives), len(creations), 2) if self.lives or self.creations else 0
+        if any(not self._had_begun(lives[0], moment) for moment in self.deletions):
+            return "", 2
+        return (lives[0].uid, 1) if self._surely_there(lives[0], first) else ("", 2)
+
+    def _begun_after(self, life: PodLife, moment: ClockTime) -> bool:
+        """Say whether a Pod was surely created after a moment."""
+        creation = self.creation_of(life.uid)
+        return creation is not None and moment.before(creation.start)
+
+    def _had_begun(self, life: PodLife, moment: ClockTime) -> bool:
+        """Say whether a Pod was surely there at a moment, so that a deletion may be its own."""
+        creation = self.creation_of(life.uid)
+        return life.began_before(moment) or (creation is not None and creation.start.before(moment))
 
     def created_by(self, start: ClockTime, end: ClockTime) -> tuple[str, int]:
         """Return the uid of the Pod that a request from `start` to `end` created, or "", and how many it may be."""

@@ -186,3 +186,5 @@ class AttemptEnd:
     """Told of by a series of Events, whose note may be an earlier one's."""
     draft: Draft | None = None
     """While it may still learn something."""
+    uid: str = ""
+    """Of its Pod, once that is settled; "" where it is not known."""

@@ -80,17 +80,18 @@ class Claims:
 
     def _scheduled(self, seen: EventSeen) -> None:
         node = _ASSIGNED.fullmatch(seen.note)
-        for told in self._told(seen.pod):
-            if told.result == "Success" and abs(told.end - seen.at) <= _NEAR:
-                self._enrich(told, seen)
-                return
+        near = [told for told in self._meant(seen) if told.result == "Success" and abs(told.end - seen.at) <= _NEAR]
+        if near:
+            self._enrich(min(near, key=lambda told: abs(told.end - seen.at)), seen)
+            return
         self._fill(seen, "Success", node["node"] if node else "")
 
     def _failed(self, seen: EventSeen) -> None:
-        for told in self._told(seen.pod):
-            if told.result not in ("", "Success") and -_SAME <= told.end - seen.at <= _SAME + seen.resolution:
-                self._enrich(told, seen)
-                return
+        failed = [told for told in self._meant(seen) if told.result not in ("", "Success")]
+        near = [told for told in failed if -_SAME <= told.end - seen.at <= _SAME + seen.resolution]
+        if near:
+            self._enrich(min(near, key=lambda told: abs(told.end - seen.at)), seen)
+            return
         ends = self._ends.get(seen.pod)
         if ends and len(ends) == _MOST_ENDS and seen.at < ends[0].end:
             return  # told again of an attempt that is no longer remembered
@@ -99,8 +100,10 @@ class Claims:
 
     def _fill(self, seen: EventSeen, result: str, node: str) -> None:
         """Give an attempt the end that an Event tells: one whose end is not known, else one of its own."""
-        unended = next((told for told in self._told(seen.pod) if not told.result and told.draft), None)
+        unended = next((told for told in self._meant(seen) if not told.result and told.draft), None)
         draft = self._log.attempts.for_pod(seen.pod)
+        if draft is not None and self._is_of_another(draft, seen.uid):
+            draft = None
         if draft is not None and draft.evident and draft.start <= seen.at:
             draft.inferred["end"] = draft.inferred["result"] = "from an Event; the log does not tell it"
         elif unended and unended.draft and unended.draft.start <= seen.at and seen.at - unended.end < _NEAR:
@@ -155,6 +158,18 @@ class Claims:
     def _told(self, pod: str) -> Iterator[AttemptEnd]:
         """Yield the known attempts for a Pod, the latest first."""
         return reversed(self._ends.get(pod, ()))
+
+    def _meant(self, seen: EventSeen) -> Iterator[AttemptEnd]:
+        """Yield the known attempts that an Event may be about: it has the uid of its Pod, which it may outlive."""
+        for told in self._told(seen.pod):
+            another = told.uid not in ("", seen.uid) if seen.uid else False
+            if not another and not (told.draft and self._is_of_another(told.draft, seen.uid)):
+                yield told
+
+    def _is_of_another(self, draft: Draft, uid: str) -> bool:
+        """Return whether an attempt was for another Pod of the same name."""
+        known = draft.uid or self._pods.uid_at(draft.pod, draft.start)
+        return bool(known and uid) and known != uid
 
     def condition(self, seen: PodSeen, pod: Incarnation) -> None:
         """Weigh a condition that says why a Pod is not scheduled: it is written after an attempt, if it changed."""

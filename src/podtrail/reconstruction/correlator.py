@@ -170,6 +170,7 @@ class Correlator:
             assert draft is not None
             self._log.attempts.let_go(draft)
             pod = self._book.whose(draft)
+            ended.uid = pod.uid
             if draft.end > max(self._told_until, pod.told_before):
                 yield self._rebuilt(draft, pod)
 

@@ -133,6 +133,14 @@ class PodRegistry:
         pod = self._by_uid.get(draft.uid) if draft.uid else None
         return self._at(draft) if pod is None or pod.pod != draft.pod else pod
 
+    def uid_at(self, pod: str, start: int) -> str:
+        """Return the uid of the Pod that surely had a name when an attempt began; "" where that is not known."""
+        name = self._names.get(pod)
+        for known in reversed(name.known) if name else ():
+            if known.watched and known.since - _LAG <= start <= known.until:
+                return known.uid
+        return ""
+
     def identify(self, draft: Draft, pod: Incarnation, covered: int) -> PodIdentity:
         """Say which of a Pod's attempts this is, and count it; from `covered` on the log tells of all."""
         pod.attempts += 1

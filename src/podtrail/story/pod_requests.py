@@ -1,6 +1,7 @@
 """Who created a Pod and who had it deleted, from the API server's spans: by name, where one Pod alone can be meant."""
 
 from collections.abc import Container, Iterable
+from math import isfinite
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
@@ -80,12 +81,15 @@ class PodRequests:
             inorder = sorted((*known, request), key=lambda one: one.start_unix_nano)
             self._of.put(key, tuple(inorder[-_MOST_OF_ONE:]))
 
-    def of(self, pod: str, traces: Container[bytes] | None = None) -> tuple[PodRequest | None, PodRequest | None]:
+    def of(
+        self, pod: str, traces: Container[bytes] | None = None, *, since: float = 0
+    ) -> tuple[PodRequest | None, PodRequest | None]:
         """Return the creation and the deletion of the one Pod of a name; None for each that may be another one's.
 
         Args:
             pod: Its namespace and name, in its cluster.
             traces: Where several Pods had the name: the traces that the Pod's own are linked with.
+            since: When it was seen first, Unix nanoseconds: an earlier deletion ended another Pod of its name.
         """
         known = self._of.get(pod) or ()
         known = tuple(one for one in known if traces is None or one.trace_id in traces)
@@ -93,6 +97,8 @@ class PodRequests:
         deleted = [one for one in known if one.verb in ("deleted", "evicted")]
         if len(created) > 1:
             return None, None
+        since = created[0].start_unix_nano if created else since if isfinite(since) else 0
+        deleted = [one for one in deleted if one.start_unix_nano >= since]
         creation = self._posted.get(created[0].trace_id, created[0]) if created else None
         return creation, deleted[0] if deleted else None
 

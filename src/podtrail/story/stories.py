@@ -17,7 +17,7 @@ from podtrail.story.on_node import tell_node
 from podtrail.story.pace import AttemptPace
 from podtrail.story.past_attempts import PastAttemptRing
 from podtrail.story.plugin_times import PluginTimes
-from podtrail.story.pod import PodStory, tell_pod
+from podtrail.story.pod import PodStory, begun, tell_pod
 from podtrail.story.pod_end import PreemptingAttempt
 from podtrail.story.pod_facts import PodFacts, in_cluster_of
 from podtrail.story.pod_order import PodOrder
@@ -31,6 +31,8 @@ from podtrail.story.tallies import StoryTallies
 _LINK_TYPE = "podtrail.link.type"
 _LINK_MARK = _LINK_TYPE.encode()
 _MAX_FATES = 20_000
+_CLOCKS = 1_000_000_000
+"""Nanoseconds by which clocks may differ before a deletion is taken for that of an earlier Pod."""
 _POD_SIZE = 750
 """Bytes of one with nothing in it, its places in the indexes among them."""
 
@@ -105,6 +107,8 @@ class Stories:
         """Attempts that are counted already, should more come of them; whether their Pod had too many to hold them."""
         self._ended: Lru[str, PendingPod] = Lru(_MAX_FATES)
         """Pods of which no attempt is here yet, and that are bound or deleted."""
+        self._mirrors: Lru[str, str] = Lru(_MAX_FATES)
+        """Keys of static Pods by the uids of their mirrors."""
         self._size = 0
         self._findings_size = 0
         self._order = PodOrder()
@@ -185,7 +189,7 @@ class Stories:
 
     def pod(self, key: str) -> PodStory | None:
         """Return one Pod's story by its key: its uid, or its name with its cluster where its spans have none."""
-        pod = self._pods.get(key)
+        pod = self._pods.get(key) or self._pods.get(self._mirrors.get(key, ""))
         return self._tell(pod) if pod else None
 
     def retold(self, pod: PodStory, attempts: Sequence[AttemptStory]) -> PodStory:
@@ -221,7 +225,8 @@ class Stories:
             linked: Returns the traces that the Pod's own are linked with; asked where its name leaves a doubt.
         """
         traces = linked(pod) if self.namesakes(pod) else None
-        return self._requests.of(in_cluster_of(pod.cluster, f"{pod.namespace}/{pod.name}"), traces)
+        name = in_cluster_of(pod.cluster, f"{pod.namespace}/{pod.name}")
+        return self._requests.of(name, traces, since=begun(pod) - _CLOCKS)
 
     def preemptor_of(self, pod: PodStory, deleted: PodRequest | None) -> PreemptingAttempt | None:
         """Return the attempt that a Pod was preempted for; None for one that was not, as far as is known."""
@@ -229,7 +234,9 @@ class Stories:
         moments = [step.start_unix_nano for kind in kinds for step in (pod.on_node.of(kind) if pod.on_node else ())]
         moments += [deleted.start_unix_nano] if deleted else []
         moments += [pod.deleted_unix_nano] if pod.deleted_unix_nano else []
-        return self._preemptors.of(f"{pod.namespace}/{pod.name}", pod.cluster, min(moments)) if moments else None
+        found = self._preemptors.of(f"{pod.namespace}/{pod.name}", pod.cluster, min(moments)) if moments else None
+        # Else a Pod that had its name before it was preempted.
+        return found if found and begun(pod) <= found.end_unix_nano else None
 
     def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
@@ -315,6 +322,8 @@ class Stories:
         pod.size += pod.node.size - before
         self._size += pod.node.size - before
         pod.facts = seen_by_watch(pod.facts, pod.node)
+        if pod.node.mirror_uid:
+            self._mirrors.put(pod.node.mirror_uid, pod.facts.key)
         if told.record.life_trace_id:
             self._lives.pop(pod.facts.life_trace_id, None)
             pod.facts = replace(pod.facts, life_trace_id=told.record.life_trace_id)
