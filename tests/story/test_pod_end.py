@@ -209,3 +209,33 @@ def test_gates_and_a_kubelet_that_is_late_are_parts_of_the_time_until_a_containe
         ("bound, until the kubelet takes it on", 9 * SECOND),
         ("until its first container ran", 2 * SECOND),
     ]
+
+
+def test_a_deletion_before_the_pod_ended_another_pod_of_its_name() -> None:
+    library = library_of(RUNNING)
+    path = "/api/v1/namespaces/default/pods/db-0"
+    request: dict[str, Value] = {"http.response.status_code": 200, "url.path": path}
+    for number, at in enumerate((-2 * SECOND, 30 * SECOND), start=1):
+        group = span(f"DELETE {PATH}", request, at=CREATED + at - START, kind=2, number=number, trace=number)
+        library.keep([group], CREATED)
+        _, deleted = library.requests_of(pod_of(library))
+        assert (deleted is not None) == (at > 0)
+
+
+def test_a_static_pod_and_its_mirror_are_one_pod_that_outlives_its_mirror() -> None:
+    static, mirrors = "5bcdc83a0ab42e8a8ab9d1a1ce6f5b4c", (UID, UID.replace("9", "8"))
+    library, observer = Library(), PodObserver()
+    named: dict[str, Value] = {"k8s.pod.uid": static, "k8s.namespace.name": "kube-system"}
+    named["k8s.pod.name"] = "etcd-node-1"
+    library.keep([span("syncPod", named, at=CREATED - START)], CREATED)
+    annotations = {"kubernetes.io/config.hash": static, "kubernetes.io/config.mirror": static}
+    for number, (change, uid) in enumerate(zip(("ADDED", "DELETED", "ADDED"), (*mirrors[:1], *mirrors), strict=True)):
+        metadata = {"namespace": "kube-system", "name": "etcd-node-1", "uid": uid, "annotations": annotations}
+        metadata["creationTimestamp"] = f"{DAY}{13 + 2 * mirrors.index(uid)}:30Z"
+        mirror = {"metadata": metadata, "spec": {"nodeName": "node-1"}, "status": RUNNING}
+        at = CREATED + (30 + 60 * number) * SECOND
+        library.keep(observer.take(change, mirror, at), at)
+        states = {pod.state for pod in library.stories.pods()}
+        assert states == {"terminated" if change == "DELETED" else "running"}
+    (pod,) = library.stories.pods()
+    assert [library.pod(uid) for uid in (static, mirrors[1])] == [pod, pod]

@@ -186,7 +186,8 @@ class Stitcher:
         attempt = found.attempt
         if attempt is None:
             self._memory.await_binding(found.uid, EarlyJoin(writing.key, kind, found.evidence, clues.start), now)
-            self._joiner.missed(kind, NOT_BOUND)
+            if not (kind == links.SCHEDULING and self._join_creation_of_unscheduled(writing, found.uid)):
+                self._joiner.missed(kind, NOT_BOUND)
             return
         if kind == links.BINDING and (code or 0) < _REFUSED:
             attempt.binding = RequestSpan(writing.key, clues.start, clues.end, found.evidence)
@@ -223,6 +224,19 @@ class Stitcher:
         if fate and fate.kept:
             back = links.backward(attempt.key, links.CREATION, evidence, inferred=True)
             self._tell(creation.span, back, creation.start.time)
+
+    def _join_creation_of_unscheduled(self, writing: SpanWriting, uid: str) -> bool:
+        """Link the sync of a Pod of which no attempt is known, static or bound directly, with the Pod's creation."""
+        if self._memory.chain(uid) is not None:
+            return False
+        contexts = frozenset(links.key_of(link) for link in writing.links)
+        creation, evidence = self._memory.directory.creation_of(uid, contexts)
+        if creation is None or any(link.trace_id == creation.span[:16] for link in writing.links):
+            return False
+        fate = self._memory.fate_of(creation.span)
+        writing.add(links.forward(creation.span, links.CREATION, fate, evidence, inferred=True))
+        self._count(links.CREATION, fate.kept if fate else None)
+        return True
 
     def _join_owner(self, writing: SpanWriting, audit_id: str) -> None:
         creation = self._memory.creations.of(audit_id)

@@ -14,6 +14,7 @@ from podtrail.otlp.pod_transition import (
     CONTAINER,
     GATES,
     MESSAGE,
+    MIRROR_UID,
     NOT_READY_FOR_SCHEDULING,
     REASON,
     SCHEDULING_GATED,
@@ -21,7 +22,7 @@ from podtrail.otlp.pod_transition import (
 )
 from podtrail.reconstruction.identifiers import span_id, trace_id
 from podtrail.reconstruction.pod_transitions import SECOND, Transition, mapping, resources, text, transitions
-from podtrail.reconstruction.watch import claimed_parent
+from podtrail.reconstruction.watch import claimed_parent, static_uid
 
 _RESOURCE: Final = resource_header({"service.name": "k8s_pods"})
 _SCOPE: Final = scope_header("podtrail.k8s_pods")
@@ -141,13 +142,16 @@ def _group(pod: Mapping[str, Any], transition: Transition, times: Times) -> Grou
     meta = mapping(pod, "metadata")
     uid, node = text(meta, "uid"), text(mapping(pod, "spec"), "nodeName")
     start, end, resolution, concluded = times
+    static = static_uid(pod)
     attributes: dict[str, Value] = {
-        "k8s.pod.uid": uid,
+        "k8s.pod.uid": static or uid,
         "k8s.pod.name": text(meta, "name"),
         "k8s.namespace.name": text(meta, "namespace"),
         TRANSITION: transition.kind,
         **transition.attributes,
     }
+    if static:
+        attributes[MIRROR_UID] = uid
     if node:
         attributes["k8s.node.name"] = node
     if resolution:

@@ -15,6 +15,8 @@ from podtrail.reconstruction.scheduler_log import is_pod
 _LONGEST = 4096
 _NAME = 256
 _TRACEPARENT: Final = "tracing.k8s.io/traceparent"
+_HASH: Final = "kubernetes.io/config.hash"
+_MIRROR: Final = "kubernetes.io/config.mirror"
 _W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _MOST_GATES: Final = 16
 _MOST_DIGITS: Final = 19
@@ -214,7 +216,7 @@ def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
     return PodSeen(
         time=arrival,
         change=change,
-        uid=uid,
+        uid=static_uid(item) or uid,
         pod=pod,
         created=rfc3339(_text(meta, "creationTimestamp")) or 0,
         node=_text(spec, "nodeName")[:_NAME],
@@ -273,6 +275,13 @@ def _occurrences(item: Mapping[str, Any]) -> int:
 def _gates(told: Any) -> tuple[str, ...]:
     gates = [_text(gate, "name")[:_NAME] for gate in told if isinstance(gate, dict)] if isinstance(told, list) else []
     return tuple(gates[:_MOST_GATES])
+
+
+def static_uid(item: Mapping[str, Any]) -> str:
+    """Return the uid that the kubelet gives a static Pod whose mirror this is; "" for any other Pod."""
+    annotations = _map(_map(item, "metadata"), "annotations")
+    mirror = _text(annotations, _MIRROR)[:_NAME]
+    return _text(annotations, _HASH)[:_NAME] or mirror if mirror else ""
 
 
 def claimed_parent(item: Mapping[str, Any]) -> tuple[bytes, bytes] | None:

@@ -80,6 +80,8 @@ class NodeRecord:
     """Somebody who watches the Pod told of it, and so would tell that it is ready."""
     taken_on: bool = False
     """A watch showed that the kubelet has begun with the Pod."""
+    mirror_uid: str = ""
+    """The uid of a static Pod at the API server."""
     life_trace_id: bytes = b""
     """Of the trace of its life, if that told it."""
 
@@ -130,6 +132,7 @@ class NodeRecord:
         self.last_good_sync = max(self.last_good_sync, other.last_good_sync)
         self.watched = self.watched or other.watched
         self.taken_on = self.taken_on or other.taken_on
+        self.mirror_uid = other.mirror_uid or self.mirror_uid
         for (_, span), step in other.steps.items():
             self.add(span, step)
         for (_, original), part in other.parts.items():

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, Value, cluster_name, resource_attributes, split
 from podtrail.otlp.node_words import pod_of_container, pod_of_sandbox, start_failure_in
-from podtrail.otlp.pod_transition import ALL_IS_WELL, GATES, INIT, RESTARTS, PodTransition, read_transition
+from podtrail.otlp.pod_transition import ALL_IS_WELL, GATES, INIT, MIRROR_UID, RESTARTS, PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.values import number, text
 
@@ -202,6 +202,7 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     kind = _TRANSITIONS.get(told.kind)
     record.watched = True
     record.taken_on = told.kind in _BY_KUBELET
+    record.mirror_uid = text(attributes.get(MIRROR_UID))[:_LONGEST_NAME]
     if told.container and attributes.get(RESTARTS) is not None and not attributes.get(INIT):
         record.count_restarts(told.container[:_LONGEST_NAME], told.restarts)
     if kind is not None and not (kind == "seen waiting" and told.reason in ALL_IS_WELL):

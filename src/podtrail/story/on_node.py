@@ -57,7 +57,7 @@ class NodeStory:
 
 def tell_node(record: NodeRecord) -> NodeStory:
     """Return the story that a record tells; it has at least one step."""
-    steps = _without_echoes(record.in_order())
+    steps = _of_latest_mirror(_without_echoes(record.in_order()))
     starts = [step for step in steps if step.kind == "start" and not step.error]
     failures = [step for step in steps if step.kind == "failed"]
     failure = failures[-1] if failures else None
@@ -117,6 +117,15 @@ def _without_echoes(steps: Sequence[NodeStep]) -> tuple[NodeStep, ...]:
         elif better not in kinds:
             told.append(step._replace(kind=better, error=step.error if better == "failed" else ""))
     return tuple(told)
+
+
+def _of_latest_mirror(steps: tuple[NodeStep, ...]) -> tuple[NodeStep, ...]:
+    """Leave out the end of a mirror Pod that its kubelet has made again: the static Pod goes on."""
+    created = [step.start_unix_nano for step in steps if step.kind == "created"]
+    if len(created) < 2:
+        return steps
+    ends = ("seen deleting", "deleted")
+    return tuple(step for step in steps if step.kind not in ends or step.start_unix_nano > created[-1])
 
 
 def _stopped(record: NodeRecord) -> bool | None:

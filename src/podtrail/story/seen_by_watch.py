@@ -15,14 +15,17 @@ def seen_by_watch(facts: PodFacts, record: NodeRecord) -> PodFacts:
     of: dict[str, list[NodeStep]] = {}
     for step in record.in_order():
         of.setdefault(step.kind, []).append(step)
-    created, scheduled, deleted = (next(iter(of.get(kind, ())), None) for kind in ("created", "scheduled", "deleted"))
+    created, scheduled = (next(iter(of.get(kind, ())), None) for kind in ("created", "scheduled"))
+    deleted = next(iter(of.get("deleted", ())), None)
+    if deleted and of.get("created", [deleted])[-1].start_unix_nano > deleted.start_unix_nano:
+        deleted = None  # the mirror of a static Pod, which was made again
     facts = replace(
         facts,
         created=facts.created or (created.start_unix_nano if created else None),
         bound=facts.bound or scheduled is not None,
         bound_at=facts.bound_at or (scheduled.start_unix_nano if scheduled else None),
         node=facts.node or (record.node if scheduled else ""),
-        deleted=facts.deleted or (deleted.start_unix_nano if deleted else None),
+        deleted=deleted.start_unix_nano if deleted else None if record.mirror_uid else facts.deleted,
     )
     return _held(facts, of.get("unscheduled", []), of.get("gated", []))
 

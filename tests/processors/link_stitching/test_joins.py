@@ -180,6 +180,14 @@ def test_a_static_pod_has_no_attempt_and_is_counted() -> None:
     assert run.unjoined() == {"reason=no_attempt,type=runtime": 1}
 
 
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_the_sync_of_a_pod_without_an_attempt_is_linked_with_its_creation(scheduled: bool) -> None:
+    run = Run().add(*created("pods", "web-0", "daemon-set", b"c"), sync(at=START + 10 * MS))
+    if scheduled:
+        run.add(MadeAttempt(start=START + 2 * MS, duration=MS).groups()[0])
+    assert [kind for _, kind, _ in run.wait().links("syncPod")] == ["scheduling" if scheduled else "creation"]
+
+
 def test_pods_made_again_within_20_ms_have_neither_creation_nor_binding_of_the_other() -> None:
     run = Run()
     attempts = []
