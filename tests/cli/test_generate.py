@@ -88,7 +88,7 @@ def test_a_workload_comes_from_a_file_or_a_configuration(tmp_path: Path) -> None
         "receivers: {scheduler/x: {speed: 3, workload: {length: 20s, pods: [{name: only}], faults: {}}}}\n"
     )
     for option in (["--workload", workload], ["--config", whole]):
-        assert generate("--to", path, *option).exit_code == 0
+        assert generate("--to", path, "--overwrite", *option).exit_code == 0
         names = [span.attributes["k8s.pod.name"] for span in spans(path) if span.name == "SchedulePod"]
         assert names
         assert all(str(name).startswith("only-") for name in names)

@@ -202,8 +202,10 @@ def test_what_is_damaged_is_named_and_skipped_or_refused(
         assert "there is no request that can be read" in done.output
         assert not to.exists()
     if said:
+        to.unlink(missing_ok=True)
         strict = recording(command, path, *target, "--strict")
         assert strict.exit_code == 1
+        assert not to.exists()
         assert len(strict.output.splitlines()) == 1
         assert said in strict.output
 

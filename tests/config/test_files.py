@@ -18,8 +18,8 @@ def refusal(path: Path) -> str:
 @pytest.mark.parametrize(
     ("content", "report"),
     [
-        (b"", "c.yaml: is empty\n  a configuration has receivers, exporters and service"),
-        (b"# nothing\n", "c.yaml: is empty\n  a configuration has receivers, exporters and service"),
+        (b"", "c.yaml: is empty\n  a configuration has receivers, processors, exporters and service"),
+        (b"# nothing\n", "c.yaml: is empty\n  a configuration has receivers, processors, exporters and service"),
         ("a: 1".encode("utf-16"), "c.yaml: is UTF-16, not UTF-8\n  save it as UTF-8"),
         ("a: 1".encode("utf-16-be"), "c.yaml: is UTF-16, not UTF-8\n  save it as UTF-8"),
         (b"a: 1\nb: \xff\n", "c.yaml:2:4: is not UTF-8: the byte 0xff can't stand here\n  save the file as UTF-8"),

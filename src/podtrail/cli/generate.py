@@ -12,9 +12,10 @@ import click
 
 from podtrail.cli.durations import DURATION
 from podtrail.cli.options import reporting
+from podtrail.cli.output_file import refuse_existing
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
-from podtrail.cli.reading import Failed, in_words
+from podtrail.cli.reading import Failed, in_words, overwrite_option, refuse_overwriting
 from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config, simulated_scheduler
 from podtrail.config.config_folder import configured_in
 from podtrail.config.types import format_duration
@@ -51,6 +52,7 @@ class _GenerateOptions:
     nodes: int | None
     start: str | None
     as_json: bool
+    overwrite: bool
 
     def check(self) -> None:
         """Raise a usage error when these do not go together."""
@@ -60,6 +62,8 @@ class _GenerateOptions:
             for name, given in (("--for", self.lasts), ("--protocol", self.protocol)):
                 if given is not None:
                     raise click.UsageError(f"{name} goes with --endpoint; --length says how much is written to a file")
+            refuse_overwriting([path for path in (self.workload,) if path], self.to, self.config)
+            refuse_existing(self.to, overwrite=self.overwrite)
         elif self.start is not None:
             raise click.UsageError("--start goes with --to: what is sent happens now")
         if sum(map(bool, (self.like, self.workload, self.config))) > 1:
@@ -93,6 +97,7 @@ class _GenerateOptions:
 @click.option("--pods-per-second", type=_PODS, help="Pods that come, on average. By default the workload's.")
 @click.option("--nodes", type=click.IntRange(1, 15_000), help="How many nodes the first group of nodes has.")
 @click.option("--start", metavar="TIME", help=f"When simulated time begins in a file. By default {_START}.")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def command(**given: Any) -> None:
     """Make a scheduler's traffic: into a recording, or to an OTLP endpoint.

@@ -1,8 +1,9 @@
 """How commands read and write recordings: what is damaged is shown and counted, or refused."""
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
@@ -10,10 +11,13 @@ from typing import IO, Any, Final, TypeVar
 import click
 
 from podtrail.cli.foreign import NOTHING_IN_STORE, foreign, is_journal
+from podtrail.cli.output_file import whole_recording
 from podtrail.cli.progress import shown
 from podtrail.config import printable
-from podtrail.recording import Damage, Record, RecordingForm, RecordingWriter
+from podtrail.config.document import source_files
+from podtrail.recording import Damage, OtherSignal, Record, RecordingForm, RecordingWriter
 from podtrail.recording.merging import merged
+from podtrail.story import several
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,6 +65,11 @@ def to_option(command: F) -> F:
     )(command)
 
 
+def overwrite_option(command: F) -> F:
+    """Give a command `overwrite`."""
+    return click.option("--overwrite", is_flag=True, help="Write a recording anew that is there.")(command)
+
+
 def _recording(_context: click.Context, _option: click.Parameter, value: Path) -> Path:
     try:
         RecordingForm.of(value)
@@ -76,6 +85,8 @@ class RecordingInput:
         """Look at the files. Failed when one can't be opened, or is something else."""
         self.paths = paths
         self.requests = self.damages = self.rejected = 0
+        self.others: Counter[str] = Counter()
+        """Requests of other signals, which are skipped."""
         self._strict = strict
         self._begun = False
         with files():
@@ -95,6 +106,8 @@ class RecordingInput:
                     if record.intake.rejected:
                         self._tell(f"{record.position}: {record.intake.reason}")
                 yield record
+        if first:
+            show_other_signals(self.others)
 
     def refuse_nothing(self) -> None:
         """End with exit code 1 when there was nothing to read.
@@ -105,16 +118,19 @@ class RecordingInput:
         if not self.requests:
             with files():
                 store = next((path for path in self.paths if not self.damages and is_journal(path)), None)
-            raise Failed(f"{store} is {NOTHING_IN_STORE}" if store else "there is no request that can be read")
+            nothing = f"there is no request that can be read{in_brackets(self.others)}"
+            raise Failed(f"{store} is {NOTHING_IN_STORE}" if store else nothing)
 
     def faults(self) -> str:
         """Return what was skipped, in words, to be put behind a sum; "" when nothing was."""
         places = f", {self.damages:,} damaged {'place' if self.damages == 1 else 'places'} skipped"
-        return (places if self.damages else "") + (
-            f", {self.rejected:,} invalid spans left out" if self.rejected else ""
-        )
+        invalid = f", {self.rejected:,} invalid spans left out" if self.rejected else ""
+        return (places if self.damages else "") + invalid
 
     def _damaged(self, damage: Damage) -> None:
+        if isinstance(damage, OtherSignal):
+            self.others[damage.signal] += 1
+            return
         self.damages += 1
         self._tell(str(damage))
 
@@ -122,6 +138,23 @@ class RecordingInput:
         if self._strict:
             raise Failed(fault)
         show_skipped(fault, self.damages + self.rejected)
+
+
+def skipped_signals(others: Mapping[str, int]) -> str:
+    """Return how many requests of other signals were skipped, in words; "" when none was."""
+    counted = " and ".join(f"{several(count, 'request')} of {signal}" for signal, count in sorted(others.items()))
+    return f"{counted} skipped" if counted else ""
+
+
+def in_brackets(others: Mapping[str, int]) -> str:
+    """Return the same to be put behind a sentence."""
+    return f" ({skipped_signals(others)})" if others else ""
+
+
+def show_other_signals(others: Mapping[str, int]) -> None:
+    """Print how many requests of other signals were skipped, if any."""
+    if others:
+        click.echo(f"podtrail: {skipped_signals(others)}: podtrail handles traces only", err=True)
 
 
 def show_skipped(fault: str, number: int) -> None:
@@ -176,12 +209,18 @@ def refuse_foreign(read: Sequence[Path]) -> None:
             raise Failed(f"{path} is {what}")
 
 
-def refuse_overwriting(read: Sequence[Path], written: Path) -> None:
+def refuse_overwriting(read: Sequence[Path], written: Path, config: Sequence[str] = ()) -> None:
     """End with a usage error rather than write over what is being read.
+
+    Args:
+        read: files and folders that are read.
+        written: the file that is to be written.
+        config: sources of configurations that are read.
 
     Raises:
         UsageError: the file that is to be written is one of those that are read, or would be in a folder that is.
     """
+    read = [*read, *source_files(config)]
     if any(written.exists() and path.exists() and written.samefile(path) for path in read):
         raise click.UsageError(printable(f"{written} is read: write to another file"))
     if any(path.is_dir() and path.resolve() == written.resolve().parent for path in read):
@@ -191,16 +230,5 @@ def refuse_overwriting(read: Sequence[Path], written: Path) -> None:
 @contextmanager
 def writing(to: Path) -> Iterator[RecordingWriter]:
     """Write a recording that is there under its name once it is whole; what fails half-way leaves nothing."""
-    begun = to.with_name(f".unfinished-{to.name}")
-    with files():
-        try:
-            with RecordingWriter(begun) as writer:
-                yield writer
-            begun.rename(to)
-        except OSError as error:
-            if error.filename == str(begun):
-                error.filename = str(to)
-            raise
-        finally:
-            with suppress(OSError):
-                begun.unlink()
+    with files(), whole_recording(to) as writer:
+        yield writer

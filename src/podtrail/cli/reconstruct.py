@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
+from podtrail.cli.output_file import refuse_existing, whole_recording
+from podtrail.cli.reading import Failed, Unusable, in_words, overwrite_option, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
 from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild, timezone_option
 from podtrail.cli.transitions import write_transitions
@@ -36,6 +37,7 @@ from podtrail.recording import RecordingWriter
     type=click.Path(path_type=Path),
     help="Write what --pods tells of each Pod, as the receiver k8s_pods does, to a recording (.jsonl or .otlp).",
 )
+@overwrite_option
 @click.option("--year", type=click.IntRange(1971, 2200), help="The year of the log, which klog does not write.")
 @timezone_option
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
@@ -48,6 +50,7 @@ def command(
     apiserver: Paths,
     output: Path | None,
     transitions: Path | None,
+    overwrite: bool,
     year: int | None,
     zone: tzinfo | None,
     in_json: bool,
@@ -65,6 +68,7 @@ def command(
     for written in (output, transitions):
         if written is not None:
             refuse_overwriting((*sources, *metrics, *apiserver), written)
+            refuse_existing(written, overwrite=overwrite)
     if output is not None and output == transitions:
         raise click.UsageError("--output and --transitions are one file")
     counts = {
@@ -77,7 +81,7 @@ def command(
         counted = [count for path in metrics for count in read_attempts(lines_of(path))]
         watches = {"pods": pods, "nodes": nodes, "events": events}
         attempts = rebuild(correlator, logs, watches, counts, year, zone)
-        with RecordingWriter(output) if output else nullcontext() as recording:
+        with whole_recording(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
         seen = write_transitions(pods, transitions) if transitions else 0
     except BrokenPipeError:

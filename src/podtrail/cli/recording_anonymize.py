@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 
+from podtrail.cli.output_file import refuse_existing
 from podtrail.cli.reading import (
     RecordingInput,
+    overwrite_option,
     recordings_argument,
     refuse_overwriting,
     strict_option,
@@ -35,8 +37,9 @@ def _duration(_context: click.Context, _option: click.Parameter, value: str) -> 
     help="Replace by this key: the same in every recording. Keep it secret. Without one it is drawn, and forgotten.",
 )
 @click.option("--shift", default="0s", callback=_duration, help="Move all times, for example by -8760h.")
+@overwrite_option
 @strict_option
-def command(recordings: tuple[Path, ...], to: Path, key: str | None, shift: int, strict: bool) -> None:
+def command(recordings: tuple[Path, ...], to: Path, key: str | None, shift: int, overwrite: bool, strict: bool) -> None:
     """Replace names, messages, ids and values, the same by the same: links still lead where they led.
 
     What stays: the structure, times, durations, counts, kinds, statuses, results, names of plugins, the words of the
@@ -44,6 +47,7 @@ def command(recordings: tuple[Path, ...], to: Path, key: str | None, shift: int,
     replaced, numbers too.
     """
     refuse_overwriting(recordings, to)
+    refuse_existing(to, overwrite=overwrite)
     reading = RecordingInput(recordings, strict=strict)
     masking = Masking(key.encode() if key else secrets.token_bytes(), shift)
     rewriter = Rewriter(masking)

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import click
 
+from podtrail.cli.output_file import refuse_existing
 from podtrail.cli.reading import (
     Failed,
     RecordingInput,
+    overwrite_option,
     recordings_argument,
     refuse_overwriting,
     strict_option,
@@ -96,6 +98,7 @@ def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 @click.option("--result", "results", multiple=True, help="Attempts that ended so: Success, Unschedulable, … or failed.")
 @click.option("--trace", "traces", multiple=True, callback=_traces, metavar="ID", help="The trace with this id.")
 @click.option("--with-links", is_flag=True, help="And the traces that those link to.")
+@overwrite_option
 @strict_option
 def command(
     recordings: tuple[Path, ...],
@@ -108,6 +111,7 @@ def command(
     results: tuple[str, ...],
     traces: frozenset[bytes],
     with_links: bool,
+    overwrite: bool,
     strict: bool,
 ) -> None:
     """Take some traces out of recordings, each whole, late spans included.
@@ -119,6 +123,7 @@ def command(
     more for --with-links and for relative times. The ids of two million traces are held in memory at most.
     """
     refuse_overwriting(recordings, to)
+    refuse_existing(to, overwrite=overwrite)
     reading = RecordingInput(recordings, strict=strict)
     window = _window(reading, since, until)
     criteria = Criteria(pods, frozenset(namespaces), frozenset(map(str.lower, results)), frozenset(clusters))

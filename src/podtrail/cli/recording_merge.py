@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 
+from podtrail.cli.output_file import refuse_existing
 from podtrail.cli.reading import (
     RecordingInput,
+    overwrite_option,
     recordings_argument,
     refuse_overwriting,
     strict_option,
@@ -18,12 +20,15 @@ from podtrail.story import several
 @click.command("merge")
 @recordings_argument
 @to_option
+@overwrite_option
 @strict_option
-def command(recordings: tuple[Path, ...], to: Path, strict: bool) -> None:
+def command(recordings: tuple[Path, ...], to: Path, overwrite: bool, strict: bool) -> None:
     """Put recordings together in the order of arrival, of the arguments where that is equal.
 
     One request a recording is held in memory. With one recording alone this changes its form or compression.
     """
+    refuse_overwriting(recordings, to)
+    refuse_existing(to, overwrite=overwrite)
     merge(recordings, to, strict=strict)
 
 

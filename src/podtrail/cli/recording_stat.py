@@ -70,6 +70,7 @@ def _json(found: Statistics, reading: RecordingInput, size: int) -> dict[str, An
         "rejections": names(found.rejections),
         "faults": {
             "damages": reading.damages,
+            "otherSignals": dict(reading.others),
             "rejectedSpans": found.rejected,
             "withoutArrival": found.untimed,
             "outOfOrder": found.put_off,

@@ -12,6 +12,7 @@ from typing import IO, Final, NoReturn
 
 import click
 
+from podtrail.cli.output_file import removed_when_stopped
 from podtrail.cli.reading import Failed
 from podtrail.cli.running_page import NobodyThere, asking, endpoint_option, get_json, no_page
 from podtrail.config import printable
@@ -119,7 +120,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
         _refuse(path, error)
     whole = False
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with removed_when_stopped(path, path), os.fdopen(descriptor, "wb") as file:
             yield file
         whole = True
     except OSError as error:

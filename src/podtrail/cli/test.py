@@ -1,6 +1,7 @@
 """`podtrail test`: what policies keep, as tests in YAML beside them."""
 
 import json
+import shutil
 import signal
 import sys
 import time
@@ -10,6 +11,8 @@ from typing import Any, Final
 
 import click
 
+from podtrail.cli.output_file import whole_file
+from podtrail.cli.reading import refuse_overwriting
 from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
 from podtrail.story import several
@@ -70,6 +73,8 @@ def _run(options: _TestOptions) -> tuple[int, Collection[Path]]:
     """Run once; return the exit code and the files that were involved."""
     files = _files(options.files)
     suites, problems = _suites(files, unfinished=options.update)
+    if options.junit is not None:
+        refuse_overwriting([*files, *(path for suite in suites for path in suite.involved)], options.junit)
     if options.update:
         results = [(result, 0.0) for suite in suites for result in _results(suite, options.pattern)]
         if not problems and _write_updates([result for result, _ in results], as_json=options.json):
@@ -163,7 +168,9 @@ def _replace(path: Path, text: str) -> None:
     before = path.read_bytes()
     mark = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
     try:
-        path.write_bytes(mark + text.encode())
+        with whole_file(path) as written:
+            written.write_bytes(mark + text.encode())
+            shutil.copymode(path, written)
     except OSError as error:
         raise click.ClickException(f"can't write {printable(str(path))}: {error.strerror}") from None
 

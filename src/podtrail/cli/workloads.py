@@ -7,10 +7,12 @@ from typing import Any, Final
 from podtrail.cli.presets import PRESETS
 from podtrail.component import Factory, registry
 from podtrail.config import ConfigError, Document, Position, Problem, Source
+from podtrail.config.document import DocumentKind, source_files
 from podtrail.config.nodes import Entry, MapNode, Node, child, merge
 from podtrail.config.validation import Validator
 
 _TYPE: Final = "scheduler"
+_WORKLOAD: Final = DocumentKind("a workload", "keys such as nodes, pods, arrival_rate and length")
 
 
 def simulated_scheduler() -> Factory:
@@ -56,7 +58,7 @@ def chosen_workload(like: str | None, file: Path | None, config: tuple[str, ...]
     if config:
         return _of_configuration(Document.load(config).root)
     if file is not None:
-        root = Document.load([f"file:{file}"]).root
+        root = Document.load([f"file:{file}"], kind=_WORKLOAD).root
         return MapNode({"workload": Entry(root.position, root)}, root.position)
     if like is not None:
         return Document.from_mapping({"workload": PRESETS[like]}, f"--like {like}").root
@@ -65,7 +67,7 @@ def chosen_workload(like: str | None, file: Path | None, config: tuple[str, ...]
 
 def folders_of(file: Path | None, config: Sequence[str]) -> Sequence[Path]:
     """Return where the files lie that `chosen_workload` reads: what they name may lie beside them."""
-    files = [Path(source.removeprefix("file:")) for source in config] + ([file] if file is not None else [])
+    files = source_files(config) + ([file] if file is not None else [])
     return [path.absolute().parent for path in files]
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podtrail.config.expansion import Expander
 from podtrail.config.files import read_text
@@ -14,6 +14,16 @@ from podtrail.config.problem import ConfigError, Position, Problem, Source
 from podtrail.config.reader import read_yaml
 
 _SCHEME: Final = re.compile(r"(file|env|yaml|https?):", re.IGNORECASE)
+
+
+class DocumentKind(NamedTuple):
+    """What a document is called, and what stands in it, for messages."""
+
+    name: str
+    keys: str
+
+
+_CONFIGURATION: Final = DocumentKind("a configuration", "receivers, processors, exporters and service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +37,11 @@ class Document:
 
     @classmethod
     def load(
-        cls, sources: Sequence[str], sets: Sequence[str] = (), environ: Mapping[str, str] | None = None
+        cls,
+        sources: Sequence[str],
+        sets: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        kind: DocumentKind | None = None,
     ) -> "Document":
         """Read and merge sources as `--config` names them, later ones over earlier ones, then `--set` assignments.
 
@@ -35,6 +49,7 @@ class Document:
             sources: paths, `file:path`, `env:NAME` (its value is YAML) or `yaml:a::b: value`.
             sets: `a.b.c=value` or `a::b::c=value`; the value is YAML.
             environ: the environment; the process's own when None.
+            kind: what the sources hold, for messages; a configuration when None.
 
         Raises:
             ConfigError: with all problems of all sources.
@@ -47,13 +62,12 @@ class Document:
         for read, texts in ((_read_source, sources), (_read_assignment, sets)):
             for text in texts:
                 try:
-                    trees.append(read(text, variables))
+                    trees.append(read(text, variables, kind or _CONFIGURATION))
                 except ConfigError as error:
                     problems.extend(error.problems)
         if problems:
             raise ConfigError(problems)
-        files = [rest for scheme, rest in map(_split, sources) if scheme == "file"]
-        folders = dict.fromkeys(Path(file).absolute().parent for file in files)
+        folders = dict.fromkeys(file.absolute().parent for file in source_files(sources))
         return replace(cls._finish(trees, variables), folders=tuple(folders))
 
     @classmethod
@@ -63,7 +77,9 @@ class Document:
         Raises:
             ConfigError: with every problem that can be told apart.
         """
-        return cls._finish([_as_map(read_yaml(text, name), name)], os.environ if environ is None else environ)
+        return cls._finish(
+            [_as_map(read_yaml(text, name), name, _CONFIGURATION)], os.environ if environ is None else environ
+        )
 
     @classmethod
     def from_mapping(
@@ -104,22 +120,27 @@ def _split(source: str) -> tuple[str, str]:
     return (scheme.group(1).lower(), source[scheme.end() :]) if scheme else ("file", source)
 
 
-def _read_source(text: str, environ: Mapping[str, str]) -> MapNode:
+def source_files(sources: Sequence[str]) -> list[Path]:
+    """Return the files among the sources of a configuration."""
+    return [Path(rest) for scheme, rest in map(_split, sources) if scheme == "file"]
+
+
+def _read_source(text: str, environ: Mapping[str, str], kind: DocumentKind) -> MapNode:
     scheme, rest = _split(text)
     match scheme:
         case "file":
-            return _as_map(read_yaml(read_text(rest), rest), rest)
+            return _as_map(read_yaml(read_text(rest), rest), rest, kind)
         case "env":
             if rest not in environ:
                 raise _error(text, "the environment variable is not set", f"set {rest} to the configuration's YAML")
-            return _as_map(read_yaml(environ[rest], text), text)
+            return _as_map(read_yaml(environ[rest], text), text, kind)
         case "yaml":
-            return _unflatten(_as_map(read_yaml(rest, "yaml:"), "yaml:"))
+            return _unflatten(_as_map(read_yaml(rest, "yaml:"), "yaml:", kind))
         case _:
             raise _error(text, "is not read over the network", "fetch the file and give its path")
 
 
-def _read_assignment(text: str, _environ: Mapping[str, str]) -> MapNode:
+def _read_assignment(text: str, _environ: Mapping[str, str], _kind: DocumentKind) -> MapNode:
     name = f"--set={text}"
     key, equals, value = text.partition("=")
     parts = key.split("::" if "::" in key else ".")
@@ -145,11 +166,11 @@ def _unflatten(tree: MapNode) -> MapNode:
     return merged
 
 
-def _as_map(node: Node | None, name: str) -> MapNode:
+def _as_map(node: Node | None, name: str, kind: DocumentKind) -> MapNode:
     if node is None or (isinstance(node, ScalarNode) and node.value is None):
-        raise _error(name, "is empty", "a configuration has receivers, exporters and service")
+        raise _error(name, "is empty", f"{kind.name} has {kind.keys}")
     if not isinstance(node, MapNode):
-        raise ConfigError([Problem(node.position, (), "is not a map of receivers, processors, exporters and service")])
+        raise ConfigError([Problem(node.position, (), f"is not a map of {kind.keys}")])
     return node
 
 
