@@ -202,6 +202,33 @@ def test_policies_that_are_only_tried_have_their_votes_in_the_table(story: list[
     assert told["policies"]["tried"] == {"votedYes": 3, "decided": 0, "spans": 0, "shadow": True}
 
 
+FILTER = "{traces: {span: ['name == \"filter\"']}}"
+
+
+@pytest.mark.parametrize(
+    "position", ["[filter, tail_sampling, link_stitching]", "[tail_sampling, filter, link_stitching]"]
+)
+def test_spans_that_another_processor_drops_are_named_as_such_and_not_as_late(story: list[str], position: str) -> None:
+    changes = ["--set", f"processors.filter={FILTER}", "--set", f"service.pipelines.traces.processors={position}"]
+    before = json.loads(CliRunner().invoke(main, ["replay", *story, "--json"]).stdout)
+    done = CliRunner().invoke(main, ["replay", *story, *changes, "--json"])
+    told, table = json.loads(done.stdout), rows(CliRunner().invoke(main, ["replay", *story, *changes]).stdout)
+    dropped = told["droppedSpans"]["filter"]["sampled_out"]
+    assert dropped == int(table["(dropped by filter)"][-1]) > 0
+    late = told["lateSpans"]["kept"] + told["lateSpans"]["notKept"]
+    assert late == sum(before["lateSpans"].values()) - (dropped // 2 if position.startswith("[filter") else 0)
+    decided = sum(policy["spans"] for policy in told["policies"].values())
+    lost = dropped if position.startswith("[filter") else 0
+    assert told["spans"] == decided + late + lost
+    assert told["unaccountedSpans"] == 0
+
+
+def test_without_a_sampler_drops_are_named_too(story: list[str]) -> None:
+    only = ["--set", f"processors.filter={FILTER}", "--set", "service.pipelines.traces.processors=[filter]"]
+    done = CliRunner().invoke(main, ["replay", *story, *only])
+    assert re.search(r"no sampler decided anything: \d+ spans pass\ndropped by filter: \d+ spans\n", done.stdout)
+
+
 def test_in_a_dry_run_what_passes_is_not_taken_for_late(story: list[str]) -> None:
     done = CliRunner().invoke(main, ["replay", *story, "--set", "processors.tail_sampling.dry_run=true"])
     assert done.exit_code == 0, done.output
@@ -298,10 +325,13 @@ def test_another_kind_of_json_is_named_and_nothing_is_written(tmp_path: Path) ->
     decisions, metrics, output = tmp_path / "decisions.jsonl", tmp_path / "metrics.jsonl", tmp_path / "kept.jsonl"
     replay(RECORDING, "--decisions", decisions)
     metrics.write_text('{"resourceMetrics": []}\n')
-    for path, says in {decisions: "a file of decisions", metrics: "JSON with the keys resourceMetrics"}.items():
+    for path, says in {
+        decisions: f"{decisions} is a file of decisions",
+        metrics: "1 request of metrics skipped",
+    }.items():
         done = replay(path, "--output", output)
         assert done.exit_code == 1
-        assert f"{path} is {says}" in done.stderr
+        assert says in done.stderr
     assert not output.exists()
 
 

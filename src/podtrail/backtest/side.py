@@ -8,6 +8,7 @@ from podtrail.backtest.weight import WeightedTotal
 from podtrail.component import DecidingConfig
 from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
 from podtrail.pipeline.settings import Settings
+from podtrail.replay.flows import Flows
 from podtrail.replay.replayer import Replayer
 from podtrail.replay.rootless import Rootless
 
@@ -74,9 +75,11 @@ class Side:
             list(dict.fromkeys(name for config in configs for name in config.policy_names)),
             asks_all=all(config.asks_all_policies for config in configs),
         )
+        self.flows = Flows("contain")
+        """What became of the spans in each processor."""
         self._replayer: Replayer | None = None
         if contender is not None:
-            self._replayer = Replayer(contender.settings, self._sink, contender.gates, seed)
+            self._replayer = Replayer(contender.settings, self._sink, contender.gates, seed, self.flows.around)
 
     @property
     def name(self) -> str:

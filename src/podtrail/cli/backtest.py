@@ -16,6 +16,7 @@ from podtrail.backtest.expectations import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.options import replayed, reporting
+from podtrail.cli.processor_lines import processor_lines, show_faults
 from podtrail.cli.reading import RecordingInput, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
 from podtrail.config.feature_gates import parse_gates
@@ -112,12 +113,14 @@ def command(
         raise click.UsageError("--fail-over-budget goes with --budget")
     if max_spans_increase is not None and not (baseline and candidate):
         raise click.UsageError("--max-spans-increase needs both --baseline and --candidate")
+    if html is not None and markdown is not None and html.resolve() == markdown.resolve():
+        raise click.UsageError(f"--html and --markdown are the same file: {html}")
     for written in filter(None, (html, markdown)):
-        refuse_overwriting(recordings, written)
+        refuse_overwriting(recordings, written, (*baseline, *candidate))
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
-    with files():
+    with files(), processor_lines():
         source = RecordingInput(recordings, strict=strict)
         threshold, chosen = _threshold(slow, source)
         comparison = Backtest(before, after, slow=threshold, probability=sampled or 1.0)
@@ -140,7 +143,10 @@ def command(
         click.echo(json.dumps(to_json(report)))
     else:
         _print_lines(lines(report), sys.stdout)
+    failed = [show_faults(side.flows) for side in comparison.sides]
     _end(report)
+    if any(failed):
+        sys.exit(1)
 
 
 def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Contender:

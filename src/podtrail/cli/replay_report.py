@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from podtrail.cli.reading import skipped_signals
 from podtrail.cli.sizes import format_size
-from podtrail.component import DecidingConfig, Ledger
+from podtrail.component import DecidingConfig
 from podtrail.config import printable
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision
+from podtrail.pipeline.chain import PROCESSOR_ERROR
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
+from podtrail.replay.flows import SAMPLED_OUT, Flow, Flows
 from podtrail.replay.rootless import Rootless
 from podtrail.story import duration, several
 
@@ -21,19 +24,30 @@ _STITCHED: Final = b"podtrail.attempt.number"
 
 def policies(settings: Settings) -> Sequence[str]:
     """Return the names of the policies of all samplers in use, in the order of the configuration."""
+    configs = [settings.processors[id].config for id in deciding(settings)]
+    return list(dict.fromkeys(name for config in configs for name in config.policy_names))
+
+
+def deciding(settings: Settings) -> Sequence[str]:
+    """Return the ids of the samplers in use."""
     used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.processors)
-    configs = [settings.processors[id].config for id in used]
-    return list(dict.fromkeys(name for c in configs if isinstance(c, DecidingConfig) for name in c.policy_names))
+    return [id for id in used if isinstance(settings.processors[id].config, DecidingConfig)]
 
 
 class ReplayTally:
     """Counts what comes and what leaves."""
 
-    def __init__(self, named: Sequence[str]) -> None:
-        """Make one for the policies of this name, which have their row even if they never say yes."""
-        self.ledgers: Mapping[str, Ledger] = {}
-        """Those of the pipelines, by pipeline, which know what was created."""
+    def __init__(self, named: Sequence[str] = (), flows: Flows | None = None, samplers: Sequence[str] = ()) -> None:
+        """Make one.
+
+        Args:
+            named: policies that have their row even if they never say yes.
+            flows: what became of the spans in each processor.
+            samplers: the ids of the processors that decide.
+        """
         self.requests = self.spans = self.rejected = self.damages = self.kept_spans = self.kept_bytes = 0
+        self.others: Counter[str] = Counter()
+        """Requests of other signals, which are skipped."""
         self.decisions: Counter[str] = Counter()
         self.failed_votes = 0
         """How often a policy was asked and failed."""
@@ -41,6 +55,8 @@ class ReplayTally:
         """Whether some of what came is what a link_stitching processor has passed on."""
         self.rootless = Rootless()
         self._named = named
+        self._flows = flows or Flows("contain")
+        self._samplers = frozenset(samplers)
         self._first = self._last = self._untimed = 0
         self._decided_by: Counter[str] = Counter()
         self._voted: Counter[str] = Counter()
@@ -95,6 +111,7 @@ class ReplayTally:
             "aDay": {"keptSpans": self._a_day(self.kept_spans), "keptBytes": self._a_day(self.kept_bytes)},
             "rejectedSpans": self.rejected,
             "damages": self.damages,
+            "otherSignals": dict(self.others),
             "decisions": dict(self.decisions),
             "policies": {
                 policy: {
@@ -107,6 +124,8 @@ class ReplayTally:
             },
             "lateSpans": {"kept": self._late_kept, "notKept": self._late_let_go},
             "createdSpans": self._created,
+            "droppedSpans": {id: dict(counted) for id, counted in self._dropped().items()},
+            "unaccountedSpans": sum(flow.unaccounted() for flow in self._flows.flows),
             "decidedBeforeRoot": self.rootless.traces,
             "failedVotes": self.failed_votes,
         }
@@ -119,6 +138,8 @@ class ReplayTally:
             print(f"arrival times are those of the spans' ends: {whose} none", file=out)
         if not self.decisions:
             print(f"no sampler decided anything: {self.kept_spans:,} spans pass", file=out)
+            for name, dropped in self._dropped_rows():
+                print(f"{name}: {several(dropped, 'span')}", file=out)
             return
         traces, kept = self.decisions.total(), self.decisions["sampled"]
         print(
@@ -132,8 +153,10 @@ class ReplayTally:
         if spans is not None and size is not None:
             print(f"a day of this: {spans:,} spans, {format_size(size)} before compression", file=out)
         print(file=out)
-        for row in self._rows():
-            print("{:24} {:>10} {:>10} {:>12}".format(*row), file=out)
+        table = list(self._rows())
+        width = max(24, *(len(row[0]) for row in table))
+        for name, *row in table:
+            print("{:{}} {:>10} {:>10} {:>12}".format(name, width, *row), file=out)
         if self.failed_votes:
             print(f"\n{self.failed_votes:,} times a policy was asked and failed: it had no vote there", file=out)
 
@@ -150,6 +173,8 @@ class ReplayTally:
             yield f"{self.rejected:,} invalid spans rejected"
         if self.damages:
             yield f"{self.damages:,} damaged {'place' if self.damages == 1 else 'places'} skipped"
+        if self.others:
+            yield skipped_signals(self.others)
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
         yield "POLICY", "VOTED YES", "DECIDED", "SPANS"
@@ -158,9 +183,25 @@ class ReplayTally:
             shown = printable(policy) + (" (shadow)" if policy in self._shadows else "")
             yield shown, voted, f"{self._decided_by[policy]:,}", f"{self._spans_by[policy]:,}"
         rest = {"(late, kept)": self._late_kept, "(late, not kept)": self._late_let_go, "(created)": self._created}
-        for name, spans in rest.items():
+        for name, spans in (*rest.items(), *((f"({name})", spans) for name, spans in self._dropped_rows())):
             if spans:
                 yield name, "-", "-", f"{spans:,}"
+
+    def _dropped_rows(self) -> Iterator[tuple[str, int]]:
+        """Yield spans that other processors than samplers dropped, or that any lost, with the words for it."""
+        for id, counted in self._dropped().items():
+            for reason, spans in counted.items():
+                why = "" if reason == SAMPLED_OUT else f": {reason}"
+                yield printable(f"dropped by {id}{why}"), spans
+
+    def _dropped(self) -> Mapping[str, Mapping[str, int]]:
+        found: dict[str, Counter[str]] = {}
+        for flow in self._flows.flows:
+            decides = flow.processor in self._samplers
+            some = {reason: n for reason, n in flow.dropped.items() if not decides or reason == PROCESSOR_ERROR}
+            if some:
+                found.setdefault(flow.processor, Counter()).update(some)
+        return found
 
     def _policies(self) -> Sequence[str]:
         seen = dict.fromkeys((*self._named, *self._voted, *self._decided_by))
@@ -168,15 +209,19 @@ class ReplayTally:
 
     @property
     def _created(self) -> int:
-        return sum(ledger.created for ledger in self.ledgers.values())
+        return sum(flow.created for flow in self._flows.flows)
 
     @property
     def _late_kept(self) -> int:
-        """Spans that left for a decision made before they came."""
+        """Spans that left a sampler for a decision made before they came."""
         kept = self._spans_by.total() - self._spans_by[_NOTHING]
-        return max(0, self.kept_spans - self._created - kept - self._spared) if self.decisions else 0
+        passed = sum(flow.left - flow.created for flow in self._deciding())
+        return max(0, passed - kept - self._spared)
 
     @property
     def _late_let_go(self) -> int:
-        came = self.spans * len(self.ledgers)
-        return max(0, came - self._spans_by.total() - self._late_kept) if self.decisions else 0
+        let_go = sum(flow.dropped.total() - flow.dropped[PROCESSOR_ERROR] for flow in self._deciding())
+        return max(0, let_go - self._spans_by[_NOTHING] + self._spared)
+
+    def _deciding(self) -> Sequence[Flow]:
+        return [flow for flow in self._flows.flows if flow.processor in self._samplers]

@@ -1,14 +1,16 @@
 """Where `podtrail why` gets its answers: a running page, or files. Both answer in the same form."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from podtrail.cli.foreign import foreign
+from podtrail.cli.reading import show_other_signals
 from podtrail.cli.running_page import get_json, no_page
 from podtrail.pipeline.settings import Settings
-from podtrail.recording import Damage
+from podtrail.recording import Damage, OtherSignal
 from podtrail.story import Library
 from podtrail.story.decision_lines import read_decision
 from podtrail.story.inscriptions import read_inscription
@@ -74,6 +76,8 @@ class AskedFiles:
     gates: Collection[str]
     skipped: Callable[[str], None]
     """Is told what could not be read, and where."""
+    others: Counter[str] = field(default_factory=Counter)
+    """Requests of other signals, which are skipped."""
 
     def ask(self, question: Question) -> WhyReply:
         """Read the files and answer from them.
@@ -94,6 +98,7 @@ class AskedFiles:
         since = f": what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
         lost = library.stories.tallies.forgotten_pods
         some = f"; {lost:,} older Pods were let go" if lost else ""
+        show_other_signals(self.others)
         return WhyReply(told, f"read {named}{since}{some}")
 
     def _sorted(self) -> tuple[list[Path], list[Path]]:
@@ -124,7 +129,9 @@ class AskedFiles:
         return period
 
     def _replay(self, paths: Sequence[Path], library: Library) -> "ArrivalRange":
+        from podtrail.cli.processor_lines import processor_lines
         from podtrail.otlp import Batch
+        from podtrail.replay.flows import Flows
         from podtrail.replay.replayer import Replayer, read_records
 
         def sink(pipeline: str, batch: Batch) -> None:
@@ -132,12 +139,13 @@ class AskedFiles:
             library.keep(batch.groups, batch.arrived)
 
         assert self.settings is not None
-        replayer = Replayer(self.settings, sink, self.gates)
         period = ArrivalRange()
-        for record in read_records(paths, self._damaged):
-            replayer.add(record.arrival, record.intake)
-            period = period.with_(ArrivalRange(record.arrival, record.arrival))
-        replayer.finish()
+        with processor_lines():
+            replayer = Replayer(self.settings, sink, self.gates, around=Flows("contain").around)
+            for record in read_records(paths, self._damaged):
+                replayer.add(record.arrival, record.intake)
+                period = period.with_(ArrivalRange(record.arrival, record.arrival))
+            replayer.finish()
         return period
 
     def _read_decisions(self, path: Path, library: Library) -> "ArrivalRange":
@@ -154,7 +162,10 @@ class AskedFiles:
         return period
 
     def _damaged(self, damage: Damage) -> None:
-        self.skipped(str(damage))
+        if isinstance(damage, OtherSignal):
+            self.others[damage.signal] += 1
+        else:
+            self.skipped(str(damage))
 
 
 @dataclass(slots=True)

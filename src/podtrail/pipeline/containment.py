@@ -91,6 +91,11 @@ class ContainedProcessor:
             self._resting_until = now + self._pause
         return out or ()
 
+    @property
+    def stuck(self) -> bool:
+        """Whether it has failed so often in a row, and got no further, that it pauses for the longest time."""
+        return self._pause >= _LONGEST_PAUSE
+
     def drain(self, now: int) -> Sequence[Batch]:
         """Drain it. One that fails is asked again as long as less is inside each time; then the rest is dropped."""
         out: Sequence[Batch] | None = None

@@ -5,13 +5,14 @@ waits, so a week of traces takes as long as its decisions.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podtrail.component import Ledger
+from podtrail.component import Context, Ledger, Processor
 from podtrail.config import Document
 from podtrail.otlp import (
     Batch,
@@ -30,8 +31,9 @@ from podtrail.otlp.json import read_json_request
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.host import Host, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.recording import Damage, Record
+from podtrail.recording import Damage, OtherSignal, Record
 from podtrail.recording.merging import merged
+from podtrail.replay.flows import Flows
 
 Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
@@ -96,15 +98,31 @@ Sink = Callable[[str, Batch], None]
 """Takes what leaves a pipeline: the pipeline's id and the batch."""
 
 
+def _bare(processor: Processor, _context: Context) -> Processor:
+    return processor
+
+
 class Replayer:
     """Drives all pipelines of a configuration through recorded arrivals."""
 
-    def __init__(self, settings: Settings, sink: Sink, gates: Collection[str] = (), seed: int = 0) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        sink: Sink,
+        gates: Collection[str] = (),
+        seed: int = 0,
+        around: Callable[[Processor, Context], Processor] = _bare,
+    ) -> None:
+        """Make the pipelines. `around` returns what takes a processor's place, as `Flows.around` does.
+
+        Raises:
+            StartError: a processor can't be made; it names which.
+        """
         self.host = Host(gates=frozenset(gates), seed=seed)
         self.ledgers: Mapping[str, Ledger] = {pipeline.id: Ledger() for pipeline in settings.pipelines}
         """By pipeline."""
         self.chains: dict[str, ProcessorChain] = {
-            pipeline.id: make_chain(pipeline, settings, self.host, self.ledgers[pipeline.id])
+            pipeline.id: make_chain(pipeline, settings, self.host, self.ledgers[pipeline.id], around=around)
             for pipeline in settings.pipelines
         }
         self.now = 0
@@ -118,8 +136,7 @@ class Replayer:
             while chain.blocked:
                 due = chain.deadline()
                 assert due is not None, "a processor without room must have a deadline"
-                self.now = max(self.now, due)
-                self._advance(pipeline, chain, self.now)
+                self._pass_deadline(pipeline, chain, due)
         batch = Batch(intake.groups, self.now)
         for pipeline, chain in self.chains.items():
             chain.add(batch, self.now)
@@ -131,10 +148,13 @@ class Replayer:
             if until is not None:
                 self._advance(pipeline, chain, until)
             while until is None and chain.held() and (due := chain.deadline()) is not None:
-                self._advance(pipeline, chain, due)
-                self.now = max(self.now, due)
+                self._pass_deadline(pipeline, chain, due)
             chain.drain(max(self.now, until or 0))
             self._carry(pipeline, chain)
+
+    def _pass_deadline(self, pipeline: str, chain: ProcessorChain, due: int) -> None:
+        self._advance(pipeline, chain, due)
+        self.now = max(self.now, due)
 
     def _advance(self, pipeline: str, chain: ProcessorChain, now: int) -> None:
         while chain.advance(now, SLICE_SPANS):
@@ -166,7 +186,8 @@ def read_records(paths: Iterable[str | Path], damaged: Callable[[Damage], None])
 
 
 def _refuse(damage: Damage) -> None:
-    raise ValueError(str(damage))
+    if not isinstance(damage, OtherSignal):
+        raise ValueError(str(damage))
 
 
 def _arrivals(recording: Recording) -> Iterator[tuple[int, Intake]]:
@@ -188,6 +209,8 @@ def _arrivals(recording: Recording) -> Iterator[tuple[int, Intake]]:
 
 def replay(config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()) -> Run:
     """Run a configuration's processors over a recording, in virtual time, and return what they did.
+
+    A processor that loses spans without counting them in its ledger causes a warning (`warnings`).
 
     Args:
         config: a whole configuration: a path, YAML text or a mapping.
@@ -219,8 +242,11 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
                 if seen.setdefault(key, pipeline) == pipeline:
                     run.kept.setdefault(trace, []).append(key[1])
 
-    replayer = Replayer(settings, sink, feature_gates)
+    flows = Flows("raise")
+    replayer = Replayer(settings, sink, feature_gates, around=flows.around)
     for arrival, intake in _arrivals(recording):
         replayer.add(arrival, intake)
     replayer.finish(until)
+    for fault in flows.faults():
+        warnings.warn(fault, stacklevel=2)
     return Run(run.decisions, run.exported, run.kept, replayer.host.metrics.snapshot(), run.verdicts)

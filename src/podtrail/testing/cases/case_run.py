@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from podtrail.component import ComponentError
 from podtrail.config.problem import did_you_mean
 from podtrail.otlp import ROOT_NAME, Attempt, Batch, Link, SpanView, Verdict, attempts_in, split
 from podtrail.pipeline.settings import Settings
+from podtrail.replay.flows import Flows
 from podtrail.replay.replayer import Replayer
 from podtrail.testing.cases.given import Given
 from podtrail.testing.cases.outcome_text import State
@@ -161,6 +163,7 @@ def try_out(given: Given, settings: Settings) -> CaseRun:
     Raises:
         ValueError: a recording is damaged.
         OSError: a recording can't be read.
+        ComponentError: a processor can't be made, failed, or lost spans without counting them.
     """
     begin, arrivals = given.arrivals()
     traces: dict[bytes, SeenTrace] = {}
@@ -176,8 +179,11 @@ def try_out(given: Given, settings: Settings) -> CaseRun:
         for group in batch.groups:
             traces.setdefault(group.trace_id, SeenTrace(group.trace_id, batch.arrived)).left += split(group.spans)
 
-    replayer = Replayer(settings, sink, settings.gates)
+    flows = Flows("name")
+    replayer = Replayer(settings, sink, settings.gates, around=flows.around)
     for arrival, intake in arrivals:
         replayer.add(arrival, intake)
     replayer.finish()
+    if faults := flows.faults():
+        raise ComponentError("; ".join(faults))
     return CaseRun(begin, traces, given.named)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from podtrail.component import ComponentError
 from podtrail.config import Position
 from podtrail.config.types import format_duration
 from podtrail.otlp import PolicyVote, Verdict
@@ -52,7 +53,7 @@ class CaseResult:
     failures: list[CaseFailure] = field(default_factory=list)
     verdicts: Sequence[Verdict] = ()
     trial: CaseRun | None = None
-    """None when a recording can't be used."""
+    """None when a recording can't be used, or a processor failed."""
 
     @property
     def passed(self) -> bool:
@@ -67,6 +68,9 @@ def run_case(suite: Suite, case: Case) -> CaseResult:
         result.trial = trial = try_out(case.given, suite.settings)
     except (OSError, ValueError) as error:
         result.failures.append(CaseFailure(case.place, case.name, f"the recording can't be used: {error}"))
+        return result
+    except ComponentError as error:
+        result.failures.append(CaseFailure(case.place, case.name, str(error)))
         return result
     result.verdicts = [verdict for seen in trial.traces.values() for verdict in seen.verdicts]
     for step in case.steps:
