@@ -169,8 +169,15 @@ class ConfigurationDecoder:
         return f"{self._below}.{path}" if self._below and path else self._below or path
 
 
+_DEBUGGING = frozenset({"enableProfiling", "enableContentionProfiling"})
+"""Fields that stand in an embedded struct in Go."""
+
+
 def _mismatched(given: Located, wanted: str, place: _DocumentPlace, found: str = "") -> str:
-    target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"
+    fields = ".".join(place.fields)
+    if place.struct == "KubeSchedulerConfiguration" and fields in _DEBUGGING:
+        fields = f"DebuggingConfiguration.{fields}"
+    target = f"struct field {place.struct}.{fields}" if place.struct else "value"
     return f"json: cannot unmarshal {found or given.kind} into Go {target} of type {wanted}"
 
 

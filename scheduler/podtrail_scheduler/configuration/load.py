@@ -24,6 +24,10 @@ _NO_MAPPING = (
     '{{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
 )
 
+_NO_TEXT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{} of type string"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSource:
@@ -165,14 +169,32 @@ def _as_given(args: PluginArgs, default: PluginArgs, given: Located) -> PluginAr
 
 
 def _wrong_kind(name: str, given: Located, inside: str) -> str:
+    """What is wrong with the kind and version of a plugin's args; "" if nothing is."""
     if not isinstance(given.value, dict):
         return inside + _NO_MAPPING.format(given.kind)
-    kind, wanted = given.value.get("kind"), f"{name}Args"
-    if kind is None or kind.value in (None, "", wanted):
+    version, kind = (_text_of(given, key) for key in ("apiVersion", "kind"))
+    for key, text in (("apiVersion", version), ("kind", kind)):
+        if isinstance(text, Located):
+            return inside + _NO_TEXT.format(text.kind, key)
+    wanted = f"{name}Args"
+    kind = kind or wanted
+    if isinstance(version, str) and version.count("/") > 1:
+        return f"{inside}unexpected GroupVersion string: {version}"
+    known = [f"{each}Args" for each in ARGS]
+    if version not in ("", f"{_GROUP}/", API_VERSION) or kind not in known:
+        version = API_VERSION if version in ("", f"{_GROUP}/") else version
+        return f"{inside}no kind {json.dumps(kind)} is registered for version {json.dumps(version)} {_SCHEME}"
+    if kind != wanted:
+        return f"args for plugin {name} were not of type {wanted}.{_GROUP}, got {kind}.{_GROUP}"
+    return ""
+
+
+def _text_of(given: Located, key: str) -> str | Located:
+    """The text of a key, "" if there is none; what it has instead if that is no text."""
+    found = given.value.get(key) if isinstance(given.value, dict) else None
+    if found is None or found.value is None:
         return ""
-    if kind.value in [f"{each}Args" for each in ARGS]:
-        return f"args for plugin {name} were not of type {wanted}.{_GROUP}, got {kind.value}.{_GROUP}"
-    return f"{inside}no kind {json.dumps(kind.plain)} is registered for version {json.dumps(API_VERSION)} {_SCHEME}"
+    return found.value if isinstance(found.value, str) else found
 
 
 def _check_kind(document: Located, text: str, file: str) -> None:

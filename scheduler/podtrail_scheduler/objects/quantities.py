@@ -23,7 +23,7 @@ _SUFFIXES = {
     **{suffix: Fraction(1000**power) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
     **{suffix: Fraction(1024**power) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
 }
-_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([a-zA-Z]*)(?:[eE]([+-]?\d{1,2}))?")
+_QUANTITY = re.compile(r"\+?(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2})|([a-zA-Z]*))")
 
 
 def parse_quantity(text: str | float) -> Fraction:
@@ -33,8 +33,8 @@ def parse_quantity(text: str | float) -> Fraction:
         ValueError: it is none; the text says what would be.
     """
     match = _QUANTITY.fullmatch(str(text).strip())
-    suffix = match[2] if match else ""
-    exponent = match[3] if match else None
+    exponent, suffix = match.group(2, 3) if match else (None, None)
+    suffix = suffix or ""
     if match is None or suffix not in _SUFFIXES:
         raise ValueError(f"{text!r} is no quantity; write a number with a suffix such as m, k, M, G, Ki, Mi or Gi")
     return Fraction(match[1]) * _SUFFIXES[suffix] * Fraction(10) ** int(exponent or 0)
