@@ -324,7 +324,7 @@ def test_without_writing_a_file_a_renewed_certificate_is_taken_up_and_a_broken_o
     webhook.said("the certificate is kept as it was: tls: certificate and key are not usable: ")
     assert served_by(webhook.port, certified.authority) == "renewed"
     certified.cert_file.unlink()
-    webhook.said("the certificate is kept as it was: tls::cert_file: can't read ")
+    webhook.said("the certificate is kept as it was: --tls-cert-file: can't read ")
     assert served_by(webhook.port, certified.authority) == "renewed"
     certified.renew("again")
     webhook.said("took up the certificate in ", times=2)
@@ -360,7 +360,7 @@ def test_without_a_certificate_it_does_not_start(fails: Fails, certified: Certif
     assert fails(certified.arguments[0])[0] == 2
     assert fails("--self-signed", *certified.arguments)[0] == 2
     missing = [f"--tls-cert-file={tmp_path}/none.crt", certified.arguments[1]]
-    assert fails(*missing) == (1, f"Error: tls::cert_file: can't read {tmp_path}/none.crt: No such file or directory")
+    assert fails(*missing) == (1, f"Error: --tls-cert-file: can't read {tmp_path}/none.crt: No such file or directory")
     code, message = fails("--self-signed")
     assert code == 1
     assert message.startswith("Error: no kubeconfig given, and no Pod's ServiceAccount to use")
@@ -382,3 +382,5 @@ def test_a_port_that_is_taken_is_told(fails: Fails, certified: Certified) -> Non
         assert (code, message) == (1, f"{told}--endpoint")
         code, message = fails(*certified.arguments, f"--endpoint={HOST}:0", f"--health-endpoint={endpoint}")
         assert (code, message) == (1, f"{told}--health-endpoint")
+        code, message = fails(*certified.arguments, f"--endpoint={HOST}:0", f"--metrics-endpoint={endpoint}")
+        assert (code, message) == (1, f"{told}--metrics-endpoint")

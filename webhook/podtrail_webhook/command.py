@@ -13,7 +13,8 @@ from podtrail_kubernetes.errors import RestConfigError
 
 from podtrail.component import StartError
 from podtrail.config.types import SECOND, TlsServerSettings, host_port, parse_duration
-from podtrail.transport.listen import AddressInUse
+from podtrail.transport.listen import in_use
+from podtrail_webhook.files import with_options
 from podtrail_webhook.mutation import AnnotationPolicy
 from podtrail_webhook.running import WebhookOptions, run_until_signalled
 from podtrail_webhook.self_signed_settings import SelfSignedSettings
@@ -133,15 +134,17 @@ def command(**given: Any) -> None:
     )
     try:
         run_until_signalled(options)
-    except AddressInUse as error:
+    except StartError as error:
+        if not (taken := in_use(error)):
+            raise click.ClickException(with_options(error)) from None
         endpoints = {
             "--endpoint": options.endpoint,
             "--health-endpoint": options.health_endpoint,
             "--metrics-endpoint": options.metrics_endpoint,
         }
-        ways = [option for option, endpoint in endpoints.items() if endpoint == error.endpoint]
-        raise click.ClickException(f"{error}; choose another address: {' or '.join(ways)}") from None
-    except (StartError, RestConfigError) as error:
+        ways = [option for option, endpoint in endpoints.items() if endpoint == taken.endpoint]
+        raise click.ClickException(f"{taken}; choose another address: {' or '.join(ways)}") from None
+    except RestConfigError as error:
         raise click.ClickException(str(error)) from None
 
 

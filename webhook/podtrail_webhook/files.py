@@ -10,6 +10,13 @@ from podtrail.transport.tls_server import ServerPems, load_certificate, read_pem
 from podtrail_webhook.telemetry import WebhookTelemetry
 
 _log = logging.getLogger("podtrail.webhook")
+_OPTIONS = {"tls::cert_file": "--tls-cert-file", "tls::key_file": "--tls-private-key-file"}
+
+
+def with_options(error: StartError) -> str:
+    """Return the text of an error with the command's options for the keys of a configuration."""
+    text = str(error)
+    return next((text.replace(key, option, 1) for key, option in _OPTIONS.items() if key in text), text)
 
 
 class CertificateFiles:
@@ -47,7 +54,7 @@ class CertificateFiles:
                 load_certificate(self.context, found)
             except StartError as error:
                 self._telemetry.certificate("failed")
-                _log.warning("the certificate is kept as it was: %s", error)
+                _log.warning("the certificate is kept as it was: %s", with_options(error))
                 continue
             self._loaded = found
             self._telemetry.certificate("loaded")

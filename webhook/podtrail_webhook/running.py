@@ -119,7 +119,8 @@ async def _serve(options: WebhookOptions) -> None:
     webhook = Webhook(options.policy, telemetry)
     log = logging.LoggerAdapter(_log, {"component": "health_check"})
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(MetricsServer(metrics, *host_port(options.metrics_endpoint)))
+        address = host_port(options.metrics_endpoint)
+        await stack.enter_async_context(MetricsServer(metrics, *address, setting="--metrics-endpoint"))
         health = HealthCheck(HealthCheckConfig(endpoint=options.health_endpoint), Context("health_check", log=log))
         await stack.enter_async_context(health)
         certificate = await stack.enter_async_context(_certificate(options, telemetry))

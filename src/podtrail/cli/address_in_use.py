@@ -7,14 +7,12 @@ from pydantic import BaseModel
 
 from podtrail.config.types import host_port
 from podtrail.pipeline.settings import Settings
-from podtrail.transport.listen import AddressInUse
+from podtrail.transport.listen import in_use
 
 
 def taken(error: BaseException) -> str:
     """Return the address that somebody else listens at, which ended the start; "" where it is another error."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, AddressInUse):
-        cause = cause.__cause__
+    cause = in_use(error)
     return "" if cause is None else cause.endpoint
 
 

@@ -104,8 +104,10 @@ def exposition(metrics: Metrics, accept: str = "") -> tuple[bytes, str]:
 class MetricsServer:
     """Serves `/metrics`."""
 
-    def __init__(self, metrics: Metrics, host: str, port: int) -> None:
+    def __init__(self, metrics: Metrics, host: str, port: int, *, setting: str = "service::telemetry::metrics") -> None:
+        """`setting` is what sets the address, for the message if it can't be listened on."""
         self._metrics = metrics
+        self._setting = setting
         self._host, self._port = host, port
         self._stack = AsyncExitStack()
 
@@ -117,7 +119,7 @@ class MetricsServer:
         try:
             port = await self._stack.enter_async_context(served(runner, endpoint))
         except StartError as error:
-            raise StartError(f"service::telemetry::metrics: {error}") from error
+            raise StartError(f"{self._setting}: {error}") from error
         if not self._port:
             _LOG.info("metrics on port %d of %s", port, self._host)
         return self

@@ -24,6 +24,14 @@ class AddressInUse(StartError):
         self.endpoint = endpoint
 
 
+def in_use(error: BaseException) -> AddressInUse | None:
+    """Return the address in use that an error comes from; None if it is another error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, AddressInUse):
+        cause = cause.__cause__
+    return cause
+
+
 def bind(endpoint: str) -> list[socket.socket]:
     """Return a listening socket for each address of `host:port`, all on one port.
 
