@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from podtrail.component import Context, Factory, LogLines
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, SpanView, Value, split
 from podtrail_exporters.span_tree import trees
+
+Verbosity = Annotated[
+    Literal["basic", "normal", "detailed"],
+    BeforeValidator(lambda word: word.lower() if isinstance(word, str) else word),
+]
 
 
 class Config(Model):
@@ -21,7 +26,7 @@ class Config(Model):
         **dict.fromkeys(("output_paths", "use_internal_logger"), "remove it: spans are shown in podtrail's own log"),
     }
 
-    verbosity: Literal["basic", "normal", "detailed"] = Field(
+    verbosity: Verbosity = Field(
         "basic",
         description="`basic`: a line a batch; `normal`: a line a span; `detailed`: trees, with every field.",
     )

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pydantic import BaseModel
 
+from podtrail.cli import main
 from podtrail.component import registry
 from podtrail.config import ConfigError, Document, Problem
 from podtrail.config.collector_components import collector_component
@@ -142,3 +144,88 @@ def test_what_podtrail_has_is_not_said_to_be_elsewhere() -> None:
 
 def test_a_misspelt_component_of_ours_is_still_guessed() -> None:
     assert collector_component("processor", "tailsamplin") is None
+
+
+ACCEPTED = """\
+connectors: null
+connectors: {}
+exporters::debug::verbosity: DETAILED
+exporters::file::rotation::max_megabytes: 0
+exporters::otlp_grpc::headers: [{name: x-token, value: hush}]
+exporters::otlp_grpc::headers: {x-token: hush}
+exporters::otlp_grpc::headers: []
+exporters::otlp_grpc::tls::min_version: "1.2"
+exporters::otlp_grpc::tls::min_version: ""
+exporters::otlp_grpc::tls::cert_file: ""
+exporters::otlp_http::headers: [{name: x-token, value: hush}]
+exporters::otlp_http::tls::key_pem: ""
+processors::filter::logs: {}
+processors::filter::metric_conditions: []
+processors::filter::spans: {}
+processors::filter::traces::span: name == "a"
+processors::tail_sampling::decision_wait: -5s
+processors::tail_sampling::decision_wait_after_root_received: -5s
+receivers::otlp::protocols::grpc::max_recv_msg_size_mib: 0
+receivers::otlp::protocols::http::compression_algorithms: gzip,zstd
+receivers::otlp::protocols::http::cors::allowed_headers: X-A,X-B
+receivers::otlp::protocols::http::cors::allowed_origins: https://a.example
+receivers::otlp::protocols::http::max_request_body_size: 0
+receivers::otlp::protocols::http::max_request_body_size: -1
+receivers::otlp::protocols::http::read_timeout: -1s
+receivers::otlp::protocols::http::traces_url_path: v1/traces
+service::telemetry::logs::level: ""
+service::telemetry::metrics::level: NONE
+service::telemetry::metrics::views: null
+service::telemetry::resource: {deployment.environment.name: staging, service.instance.id: null}
+service::telemetry::resource::attributes: [{name: a, value: b}, {name: c, value: 1, type: int}, {name: d, value: [x]}]
+service::telemetry::resource::attributes: []
+service::telemetry::resource: {schema_url: "https://opentelemetry.io/schemas/1.38.0", attributes: [{name: a, value: b}]}
+service::telemetry::traces::level: Basic
+service::telemetry::traces::processors: [OTLP headers: {x-token: hush}}}}}]
+service::telemetry::traces::processors: [OTLP headers: [{name: x-token, value: hush}]}}}}]
+service::telemetry::traces::propagators: b3
+"""
+"""Values that a Collector v0.161 accepts, as `otelcol validate` says."""
+OTLP = "{batch: {exporter: {otlp: {protocol: grpc/protobuf, endpoint: b:4317,"
+USED = """\
+receivers: {otlp: {protocols: {grpc: {endpoint: localhost:4317}, http: {endpoint: localhost:4318}}}}
+processors: {batch: {}, filter: {error_mode: silent}, tail_sampling: {policies: [{name: all, type: always_sample}]}}
+exporters: {debug: {}, file: {path: x}, otlp_grpc: {endpoint: "http://b:4317"}, otlp_http: {endpoint: "http://b:4318"}}
+service:
+  pipelines:
+    traces:
+      receivers: [otlp]
+      processors: [filter, tail_sampling, batch]
+      exporters: [debug, file, otlp_grpc, otlp_http]
+"""
+
+
+@pytest.mark.parametrize("assignment", ACCEPTED.splitlines())
+def test_values_that_the_collector_accepts_are_accepted(assignment: str, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(USED, encoding="utf-8")
+    source = [str(tmp_path / "c.yaml"), f"yaml:{assignment.replace('OTLP', OTLP)}"]
+    settings = read_settings(Document.load(source))
+    if "hush" in assignment:
+        shown = CliRunner().invoke(main, ["print-config", *(f"--config={one}" for one in source)])
+        assert "x-token" in shown.stdout
+        assert "hush" not in shown.stdout
+    if "attributes" in assignment and "[]" not in assignment:
+        assert settings.service.telemetry.resource["a"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("{a: 1}", "resource::a: must be text"),
+        ("{a: b, attributes: [{name: c, value: d}]}", "attributes: can't be used together with a"),
+        ("{attributes: [{key: a, value: b}]}", "attributes: has item 1, which must have name and value"),
+        ("{attributes_list: a=b}", "attributes_list: is the Collector's"),
+        ("{attributes: {a: b}}", "attributes: must be text"),
+        ("{detection/development: {detectors: [{host: {}}]}}", "detection/development: is the Collector's"),
+    ],
+)
+def test_a_resource_that_can_not_be_read_is_named(resource: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(USED, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        read_settings(Document.load([str(tmp_path / "c.yaml"), f"yaml:service::telemetry::resource: {resource}"]))
+    assert message in str(refused.value)

@@ -45,7 +45,6 @@ class Sample(Model):
         {"switch": "true"},
         {"text": 5},
         {"text": True},
-        {"words": "a,b"},
         {"words": [1]},
         {"inner": [{"default": "1"}]},
         {"maybe": "7"},

@@ -56,7 +56,7 @@ def test_the_endpoint_and_insecure_say_whether_there_is_tls(config: dict[str, An
     [
         ("otlp_grpc", {}, "endpoint"),
         ("otlp_grpc", {"endpoint": "a:1", "compression": "zstd"}, "zstd can't be sent over gRPC"),
-        ("otlp_grpc", {"endpoint": "a:1", "tls": {"min_version": "1.3"}}, "min_version can't be honoured by gRPC"),
+        ("otlp_grpc", {"endpoint": "a:1", "tls": {"min_version": "1.3"}}, "min_version can't be 1.3"),
         ("otlp_grpc", {"endpoint": "a:1", "tls": {"insecure_skip_verify": True}}, "insecure_skip_verify can't be"),
         ("otlp_grpc", {"endpoint": "a:1", "tls": {"reload_interval": "1h"}}, "reload_interval is not offered"),
         ("otlp_grpc", {"endpoint": "http://a:1/v1/traces"}, "has a path, which gRPC does not use"),

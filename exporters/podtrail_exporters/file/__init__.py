@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RotationSettings(Model):
     """When to begin a new file, and how many old ones to keep."""
 
-    max_megabytes: int = Field(100, gt=0, description="Begin a new file rather than exceed so many MiB.")
+    max_megabytes: int = Field(100, ge=0, description="Begin a new file rather than exceed so many MiB. 0: 100.")
     max_days: int = Field(0, ge=0, description="Remove rotated files older than so many days; 0: however old.")
     max_backups: int = Field(100, ge=0, description="Keep so many rotated files at most; 0: all.")
     localtime: bool = Field(False, description="Name rotated files by local time instead of UTC.")

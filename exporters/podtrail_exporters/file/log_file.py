@@ -108,7 +108,7 @@ class LogFile:
         if self._rotation is None:
             return
         held = self.mark()
-        if held and held + size > self._rotation.max_megabytes * _MIB:
+        if held and held + size > (self._rotation.max_megabytes or 100) * _MIB:
             self._set_aside()
 
     def begin_anew(self) -> None:

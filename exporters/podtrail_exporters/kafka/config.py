@@ -230,18 +230,6 @@ class Config(KafkaClientSettings, DeliverySettings):
     def _check_encoding(cls, encoding: object) -> object:
         return _checked_encoding(encoding)
 
-    @field_validator("record_headers", mode="before")
-    @classmethod
-    def _read_list(cls, headers: object) -> object:
-        if not isinstance(headers, list) or not all(isinstance(each, Mapping) for each in headers):
-            return headers
-        if odd := [each for each in headers if set(each) != {"name", "value"}]:
-            raise ValueError(f"item {headers.index(odd[0]) + 1} of the list must have name and value, and nothing else")
-        found = {each["name"]: each["value"] for each in headers}
-        if len(found) < len(headers):
-            raise ValueError("has a name twice: give each header once")
-        return found
-
     @field_validator("record_headers")
     @classmethod
     def _check_reserved(cls, headers: Headers) -> Headers:

@@ -125,13 +125,13 @@ class Config(Model):
     )
     @classmethod
     def _traces_only(cls, value: Any) -> None:
-        if value is not None:
+        if value not in (None, {}, []):
             raise ValueError(_NO_SUCH_SIGNAL)
 
     @field_validator("spans", mode="before")
     @classmethod
     def _conditions_only(cls, value: Any) -> None:
-        if value is not None:
+        if value not in (None, {}):
             raise ValueError(
                 "is not supported: write what is to be dropped as conditions under traces::span, "
                 'for instance resource.attributes["service.name"] == "probe"'

@@ -1,21 +1,34 @@
 """The base of every configuration model: frozen, no unknown keys, and nothing converted behind the user's back.
 
 As in the Collector, `"10"` is no number, `1` is no boolean. A key without a value has its default, and a section that
-is off unless it is named (`grpc:`) the defaults of its keys.
+is off unless it is named (`grpc:`) the defaults of its keys. One text for a list of texts is split at its commas.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 Secret = SecretStr
 """Text that is never shown: not in a repr, not by `print-config`. Read it with `.get_secret_value()`."""
 
-Headers = dict[str, Secret]
-"""Names and values of headers that are sent along; values are secrets, as in the Collector."""
+
+def _by_name(headers: object) -> object:
+    """Return a list of `name` and `value` as a map, anything else as it is."""
+    if not isinstance(headers, list) or not all(isinstance(each, Mapping) for each in headers):
+        return headers
+    if odd := [each for each in headers if set(each) != {"name", "value"}]:
+        raise ValueError(f"item {headers.index(odd[0]) + 1} of the list must have name and value, and nothing else")
+    found = {each["name"]: each["value"] for each in headers}
+    if len(found) < len(headers):
+        raise ValueError("has a name twice: give each header once")
+    return found
+
+
+Headers = Annotated[dict[str, Secret], BeforeValidator(_by_name)]
+"""Names and values of headers that are sent along, as a map or a list; values are secrets, as in the Collector."""
 
 WarningPath = tuple[str | int, ...]
 """Where in a component's own configuration a warning belongs: keys and list indexes."""
@@ -50,6 +63,14 @@ def _is_off_unless_named(field: FieldInfo) -> bool:
     return is_section and (field.is_required() or (field.default is None and field.default_factory is None))
 
 
+def _is_list_of_texts(field: FieldInfo) -> bool:
+    """Tell whether a key holds a list of texts: one text is then split at its commas, as the Collector does."""
+    lists = [one for one in (field.annotation, *get_args(field.annotation)) if get_origin(one) in (list, tuple)]
+    items = [item for one in lists for item in get_args(one) if item is not Ellipsis]
+    bare = [get_args(item)[0] if get_origin(item) is Annotated else item for item in items]
+    return bool(bare) and all(item is str or get_origin(item) is Literal for item in bare)
+
+
 class Model(BaseModel):
     """Base of every configuration. Lists may fill tuples, but scalars are never converted into one another.
 
@@ -70,15 +91,17 @@ class Model(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_means_default(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or None not in data.values():
+        if not isinstance(data, Mapping) or not any(value is None or isinstance(value, str) for value in data.values()):
             return data
         fields = {name: field for own, field in cls.model_fields.items() for name in (own, field.alias or own)}
         given: dict[Any, Any] = {}
         for key, value in data.items():
             field = fields.get(key)
-            if value is not None or field is None:
+            if isinstance(value, str) and field is not None and _is_list_of_texts(field):
+                given[key] = [part.strip() for part in value.split(",")] if value else []
+            elif value is not None or (field is None and key not in cls.of_the_collector):
                 given[key] = value
-            elif _is_off_unless_named(field):
+            elif field is not None and _is_off_unless_named(field):
                 given[key] = {}
         return given
 

@@ -1,22 +1,18 @@
 """podtrail's own traces: `service::telemetry::traces` in the Collector's forms. Durations are whole milliseconds."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from podtrail.config.model import Model, WarningPath
-from podtrail.config.types import Secret
+from podtrail.config.model import Headers, Model, WarningPath
 
+TelemetryLevel = Annotated[
+    Literal["none", "basic", "normal", "detailed"],
+    BeforeValidator(lambda level: level.lower() if isinstance(level, str) else level),
+]
 _TLS: Final = "remove it: the certificates that this system trusts are trusted"
-
-
-class OwnHeader(Model):
-    """A header of each request."""
-
-    name: str = Field(description="Its name.")
-    value: Secret = Field(description="Its value.")
 
 
 class OwnOtlpExporter(Model):
@@ -27,14 +23,21 @@ class OwnOtlpExporter(Model):
         "headers_list": "give them as headers: [{name: …, value: …}]",
     }
 
-    protocol: Literal["http/protobuf", "grpc"] = Field(description="How.")
+    protocol: Literal["http/protobuf", "grpc"] = Field(description="How; `grpc/protobuf` means `grpc`.")
     endpoint: str = Field(
         description="http:// or https:// with host and port; /v1/traces is added where it has no path."
     )
-    headers: tuple[OwnHeader, ...] = Field((), description="Of each request.")
+    headers: Headers = Field(
+        default_factory=dict, description="Of each request: a list of `name` and `value`, or a map; values are secrets."
+    )
     timeout: int = Field(10_000, ge=1, description="For a request, in milliseconds.")
     compression: Literal["gzip", "none"] = Field("none", description="Of requests.")
     insecure: bool = Field(False, description="Without TLS for an endpoint that has no http:// or https://.")
+
+    @field_validator("protocol", mode="before")
+    @classmethod
+    def _without_its_encoding(cls, value: Any) -> Any:
+        return "grpc" if value == "grpc/protobuf" else value
 
     @field_validator("endpoint")
     @classmethod
@@ -158,7 +161,7 @@ class OwnTracesConfig(Model):
 
     of_the_collector: ClassVar[Mapping[str, str]] = {"limits": "remove it: own spans have few attributes, and no more"}
 
-    level: Literal["none", "basic", "normal", "detailed"] = Field(
+    level: TelemetryLevel = Field(
         "basic", description="`none` switches own traces off; the other levels give the same spans."
     )
     processors: Annotated[tuple[OwnSpanProcessor, ...], Field(max_length=4)] = Field(

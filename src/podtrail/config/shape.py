@@ -50,8 +50,20 @@ class Shape:
         if issubclass(origin, Mapping):
             if isinstance(key, str):
                 yield from shapes(arguments[1])
+            elif arguments[1] is Secret:  # a list of names and values may stand for the map
+                yield _NamedSecret(dict)
         elif issubclass(origin, Sequence | AbstractSet) and isinstance(key, int):
             yield from shapes(arguments[0])
+
+
+class _NamedSecret(Shape):
+    """A header in a list of them."""
+
+    __slots__ = ()
+
+    def below(self, key: str | int) -> Iterator[Shape]:
+        """Yield what may stand under `name` or `value`."""
+        yield Shape(Secret if key == "value" else str)
 
 
 def shapes(annotation: Any, metadata: tuple[Any, ...] = ()) -> Iterator[Shape]:

@@ -1,15 +1,24 @@
 """What podtrail says about itself: `service::telemetry` in the Collector's forms."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from podtrail.config.endpoint import Endpoint, host_port, is_loopback
 from podtrail.config.model import Model, WarningPath
-from podtrail.config.own_traces import OwnTracesConfig
+from podtrail.config.own_traces import OwnTracesConfig, TelemetryLevel
 
 _PORT: Final = 8888
+AttributeValue = str | int | float | bool | list[str] | list[int] | list[float] | list[bool]
+_OF_A_RESOURCE: Final[Mapping[str, str]] = {
+    "attributes_list": "give them as attributes: [{name: …, value: …}]",
+    **dict.fromkeys(
+        ("detectors", "detection/development"), "remove it: nothing is detected, give the attributes themselves"
+    ),
+    "schema_url": "",
+}
+"""Keys of the Collector's that are no attributes, and what to do instead; "": nothing, it has no effect."""
 
 
 class PrometheusReader(Model):
@@ -72,7 +81,7 @@ class OwnMetricsConfig(Model):
         "views": "remove it: drop and rename metrics where they are scraped"
     }
 
-    level: Literal["none", "basic", "normal", "detailed"] = Field(
+    level: TelemetryLevel = Field(
         "normal", description="`none` switches the metrics page off; the other levels give the same metrics."
     )
     readers: tuple[Reader, ...] | None = Field(
@@ -128,7 +137,28 @@ class LogsConfig(Model):
     @field_validator("level", mode="before")
     @classmethod
     def _any_case(cls, value: Any) -> Any:
-        return value.lower() if isinstance(value, str) else value
+        return (value.lower() or "info") if isinstance(value, str) else value
+
+
+def _attributes(resource: object) -> object:
+    """Return attributes that are given as a list by their names, anything else as it is."""
+    if not isinstance(resource, Mapping):
+        return resource
+    given = dict(resource)
+    for key, hint in _OF_A_RESOURCE.items():
+        if given.pop(key, None) and hint:
+            raise ValueError(f"{key} is the Collector's, podtrail does not have it; {hint}")
+    listed = given.pop("attributes", None) if isinstance(given.get("attributes"), list) else None
+    if odd := [key for key, value in given.items() if not isinstance(value, str | None)]:
+        raise ValueError(f"{odd[0]} must be text; other values stand in a list: attributes: [{{name: …, value: …}}]")
+    if not listed:
+        return given
+    if given:
+        raise ValueError(f"attributes can't be used together with {next(iter(given))}: keep one form")
+    for at, one in enumerate(listed, 1):
+        if not isinstance(one, Mapping) or "name" not in one or one.keys() - {"name", "value", "type"}:
+            raise ValueError(f"attributes has item {at}, which must have name and value, and perhaps type")
+    return {one["name"]: one.get("value") for one in listed}
 
 
 class TelemetryConfig(Model):
@@ -137,4 +167,7 @@ class TelemetryConfig(Model):
     metrics: OwnMetricsConfig = Field(default_factory=OwnMetricsConfig, description="Own metrics.")
     logs: LogsConfig = Field(default_factory=LogsConfig, description="Own log on standard error.")
     traces: OwnTracesConfig = Field(default_factory=OwnTracesConfig, description="Own traces.")
-    resource: dict[str, str | None] = Field(default_factory=dict, description="Attributes that describe this process.")
+    resource: Annotated[dict[str, AttributeValue | None], BeforeValidator(_attributes)] = Field(
+        default_factory=dict,
+        description="Attributes that describe this process, by name; or `attributes`, a list of `name` and `value`.",
+    )

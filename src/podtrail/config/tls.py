@@ -1,7 +1,7 @@
 """TLS settings, with the keys of the Collector's `configtls`."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,10 @@ from podtrail.config.duration import NonNegativeDuration
 from podtrail.config.model import Model, Secret
 
 TlsVersion = Literal["1.2", "1.3"]
+_EMPTY_IS_ABSENT: Final = frozenset(
+    ("ca_file", "ca_pem", "cert_file", "cert_pem", "key_file", "key_pem", "min_version", "client_ca_file")
+)
+"""Keys of which the Collector takes an empty text for none, as a variable that is not set leaves one."""
 
 
 class TlsSettings(Model):
@@ -38,6 +42,13 @@ class TlsSettings(Model):
     reload_interval: NonNegativeDuration = Field(
         0, description="How often to read certificate and key anew; 0s: never."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: None if value == "" and key in _EMPTY_IS_ABSENT else value for key, value in data.items()}
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:

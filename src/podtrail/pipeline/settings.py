@@ -130,14 +130,14 @@ class _Reading:
 
     def settings(self) -> Settings:
         for key in self._root.entries:
-            if key == "connectors":
+            if key == "connectors" and not self._is_empty(key):
                 self._check.problem(
                     (key,),
                     "the Collector has connectors, podtrail has none",
                     "remove them and the pipelines that they feed; a Collector can have them: in front of podtrail for "
                     "all spans, behind for those kept",
                 )
-            elif key not in _TOP:
+            elif key not in (*_TOP, "connectors"):
                 hint = "it stands under service" if key in _SERVICE else did_you_mean(key, _TOP, "keys here")
                 self._check.problem((key,), f"unknown key {key!r}", hint)
         sections = {section: self._components(section) for section in SECTIONS}
@@ -167,6 +167,12 @@ class _Reading:
             service=service,
             gates=self._gates,
             warnings=in_order((*self._unset, *self._check.warnings)),
+        )
+
+    def _is_empty(self, key: str) -> bool:
+        node = child(self._root, key)
+        return isinstance(node, ScalarNode | MapNode) and not (
+            node.entries if isinstance(node, MapNode) else node.value
         )
 
     def _map(self, path: Path) -> MapNode | None:

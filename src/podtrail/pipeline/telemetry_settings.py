@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from podtrail.config.own_traces import OwnTracesConfig
-from podtrail.config.telemetry import TelemetryConfig
+from podtrail.config.telemetry import AttributeValue, TelemetryConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TelemetrySettings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     logs: LogsSettings = field(default_factory=LogsSettings)
     traces: OwnTracesConfig = field(default_factory=OwnTracesConfig)
-    resource: Mapping[str, str] = field(default_factory=dict)
+    resource: Mapping[str, AttributeValue] = field(default_factory=dict)
 
 
 def telemetry_settings(config: TelemetryConfig) -> TelemetrySettings:

@@ -120,4 +120,4 @@ def _scheme(settings: OwnOtlpExporter) -> str:
 
 
 def _headers(settings: OwnOtlpExporter) -> dict[str, str]:
-    return {header.name: header.value.get_secret_value() for header in settings.headers}
+    return {name: value.get_secret_value() for name, value in settings.headers.items()}

@@ -116,8 +116,10 @@ class GrpcChannelSettings(ClientSettings):
     @field_validator("tls")
     @classmethod
     def _check_tls(cls, tls: TlsClientSettings | None) -> TlsClientSettings | None:
-        if tls is not None and tls.min_version is not None:
-            raise ValueError("min_version can't be honoured by gRPC (its library has no such option): remove it")
+        if tls is not None and tls.min_version == "1.3":
+            raise ValueError(
+                "min_version can't be 1.3: gRPC's library accepts 1.2 and 1.3 and has no option for that; remove it"
+            )
         if tls is not None and tls.insecure_skip_verify:
             raise ValueError(
                 "insecure_skip_verify can't be honoured by gRPC (its library has no such option): "

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.authentication import ServerAuthSettings
 from podtrail.config.types import (
     MINUTE,
+    Duration,
     Endpoint,
     KeepaliveServerSettings,
     Model,
@@ -19,6 +20,8 @@ from podtrail.config.types import (
 )
 
 MIB = 1 << 20
+_LARGEST_MIB = 64
+_LARGEST_BODY = 20 * MIB
 
 
 _TUNING = "remove it: the library's own choice holds"
@@ -98,10 +101,11 @@ class GrpcServerSettings(ServerSettings):
     )
     transport: Literal["tcp", "unix"] = Field("tcp", description="`tcp`, or `unix` for a socket in the file system.")
     max_recv_msg_size_mib: int = Field(
-        64,
-        gt=0,
+        _LARGEST_MIB,
+        ge=0,
         le=2047,
-        description="Largest request in MiB, before and after decompression. OTLP recommends 64; the Collector has 4.",
+        description="Largest request in MiB, before and after decompression. OTLP recommends 64; the Collector has 4. "
+        "0: the default.",
     )
     max_concurrent_streams: int = Field(
         0, ge=0, description="Most requests under way at once on a connection; 0: no limit."
@@ -112,8 +116,10 @@ class GrpcServerSettings(ServerSettings):
     def _check(self) -> Self:
         if self.transport == "tcp":
             host_port(self.endpoint)
-        if self.tls is not None and self.tls.min_version is not None:
-            raise ValueError("tls::min_version can't be honoured by gRPC (its library has no such option): remove it")
+        if self.tls is not None and self.tls.min_version == "1.3":
+            raise ValueError(
+                "tls::min_version can't be 1.3: gRPC's library accepts 1.2 and 1.3 and has no option for that; remove it"
+            )
         return self
 
     @property
@@ -124,7 +130,7 @@ class GrpcServerSettings(ServerSettings):
     @property
     def limit(self) -> int:
         """Largest request in bytes."""
-        return self.max_recv_msg_size_mib * MIB
+        return (self.max_recv_msg_size_mib or _LARGEST_MIB) * MIB
 
 
 class CorsSettings(Model):
@@ -159,17 +165,33 @@ class HttpServerSettings(ServerSettings):
     endpoint: Endpoint = Field("localhost:4318", description="Where to listen: host:port.")
     cors: CorsSettings | None = Field(None, description="Let web pages of other origins send; absent: none may.")
     max_request_body_size: int = Field(
-        20 * MIB, gt=0, description="Largest request body in bytes, before and after decompression."
+        _LARGEST_BODY,
+        description="Largest request body in bytes, before and after decompression. 0 or less: the default.",
     )
     compression_algorithms: tuple[Literal["", "gzip", "deflate", "zlib", "zstd"], ...] = Field(
         ("", "gzip", "zstd", "zlib", "deflate"),
         description='Content encodings that are accepted; "" is none, zlib another name of deflate.',
     )
-    traces_url_path: str = Field("/v1/traces", pattern="^/", description="Path that takes traces.")
-    read_timeout: NonNegativeDuration = Field(MINUTE, description="Time for a request body to arrive; 0s: unlimited.")
+    traces_url_path: str = Field("/v1/traces", description="Path that takes traces.")
+    read_timeout: Duration = Field(MINUTE, description="Time for a request body to arrive; 0s or less: unlimited.")
     idle_timeout: NonNegativeDuration = Field(
         MINUTE, description="Close a connection that sent no complete request head for so long; 0s: never."
     )
+
+    @field_validator("max_request_body_size")
+    @classmethod
+    def _default_size(cls, size: int) -> int:
+        return size if size > 0 else _LARGEST_BODY
+
+    @field_validator("read_timeout")
+    @classmethod
+    def _unlimited(cls, timeout: int) -> int:
+        return max(0, timeout)
+
+    @field_validator("traces_url_path")
+    @classmethod
+    def _from_the_root(cls, path: str) -> str:
+        return path if path.startswith("/") else f"/{path}"
 
     @property
     def at(self) -> str | None:
