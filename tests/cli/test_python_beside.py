@@ -11,13 +11,13 @@ from tests.forked_run import forked_run
 
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp.jsonl"
 CONFIG = f"""\
-receivers: {{otlpjsonfile: {{include: ["{RECORDING}"], start_at: beginning}}}}
+receivers: {{otlp_json_file: {{include: ["{RECORDING}"]}}}}
 exporters: {{debug: }}
 processors:
   tail_sampling: {{policies: [{{name: theirs, type: python, python: {{policy: "lies_beside:wanted"}}}}]}}
 service:
   telemetry: {{metrics: {{level: none}}}}
-  pipelines: {{traces: {{receivers: [otlpjsonfile], processors: [tail_sampling], exporters: [debug]}}}}
+  pipelines: {{traces: {{receivers: [otlp_json_file], processors: [tail_sampling], exporters: [debug]}}}}
 """
 POLICY = "def wanted(trace):\n    return True\n"
 TESTS = """\

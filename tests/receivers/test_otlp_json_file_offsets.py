@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from podtrail_extensions.file_storage import FACTORY as FILE_STORAGE
 from podtrail_receivers.otlp_json_file import FACTORY, Config
-from pydantic import ValidationError
 
-from podtrail.component import Context
+from podtrail.component import Context, registry
 from tests.receivers.sink import Sink
 
 PADDING = "x" * 1500
@@ -202,6 +201,19 @@ def test_start_at_end_counts_only_where_nothing_is_known(folder: Path) -> None:
     live(folder, second, start_at="end")
 
 
-def test_storage_without_follow_is_refused() -> None:
-    with pytest.raises(ValidationError, match="set follow: true"):
-        Config.model_validate({"include": ["a"], "storage": "file_storage"})
+def test_what_does_nothing_without_follow_causes_a_warning() -> None:
+    given = {"start_at": "end", "poll_interval": "1s", "storage": "file_storage"}
+    found = Config.model_validate({"include": ["a"], **given}).warnings()
+    assert [path for path, _ in found] == [(key,) for key in given]
+    assert all("has no effect without follow: true" in text for _, text in found)
+    assert not Config.model_validate({"include": ["a"], "follow": True, **given}).warnings()
+
+
+def test_under_its_older_name_it_follows_as_in_the_collector() -> None:
+    factory: Any = registry.find("receiver", "otlpjsonfile")
+    pasted = factory.Config.model_validate({"include": "a", "start_at": "beginning", "poll_interval": "500ms"})
+    assert (pasted.follow, pasted.start_at, pasted.warnings()) == (True, "beginning", [])
+    assert factory.Config.model_validate({"include": "a"}).start_at == "end"
+    assert not factory.Config.model_validate({"include": "a", "follow": False}).follow
+    assert not Config.model_validate({"include": "a"}).follow
+    assert not factory.create(pasted, Context(id="otlpjsonfile")).finite

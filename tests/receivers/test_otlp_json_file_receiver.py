@@ -93,23 +93,18 @@ async def test_damage_is_logged_with_its_line_counted_and_read_over(
     assert failed == {"reason=malformed,receiver=f,transport=file": 2}
 
 
-@pytest.mark.parametrize("follow", [False, True])
-async def test_requests_of_other_signals_are_counted_and_skipped(tmp_path: Path, follow: bool) -> None:
-    path = tmp_path / "r.jsonl"
-    append(path, b'{"resourceLogs":[]}\n', line(1), b'{"resourceMetrics":[]}\n{"resource_logs":[]}\n', line(2))
-    sink, context = Sink(), Context(id="f")
-    if follow:
-        async with receiver(context, include=[str(path)], follow=True) as source:
-            task = asyncio.ensure_future(source.run(sink))
-            while len(sink.traces) < 2:
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait({task})
+@pytest.mark.parametrize("following", [False, True])
+def test_requests_of_other_signals_are_counted_and_skipped(tmp_path: Path, following: bool) -> None:
+    others = b'{"resourceLogs":[]}\n', b'{"resourceMetrics":[]}\n{"resource_logs":[]}\n'
+    append(tmp_path / "r.jsonl", others[0], line(1), others[1], line(2))
+    if following:
+        context = follow(lambda sink: sink.until_traces(1, 2), tmp_path)
     else:
-        await read(sink, context, include=[str(path)])
-    assert sink.traces == [1, 2]
+        context = Context(id="f")
+        asyncio.run(read(Sink(), context, include=[str(tmp_path / "r.jsonl")]))
     snapshot = context.metrics.snapshot()
     assert not snapshot["podtrail_receiver_failed_requests_total"]
+    assert snapshot["otelcol_receiver_accepted_spans"] == {"receiver=f,transport=file": 2}
     assert snapshot["podtrail_receiver_other_signal_requests_total"] == {
         "receiver=f,signal=logs,transport=file": 2,
         "receiver=f,signal=metrics,transport=file": 1,

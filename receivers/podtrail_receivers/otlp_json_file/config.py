@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatch
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from podtrail.config.types import MILLISECOND, Model, PositiveDuration
+from podtrail.config.types import MILLISECOND, Model, PositiveDuration, WarningPath
 from podtrail_receivers.files.matching import means
+
+_FOLLOW = "Go on as files grow, rotate and appear; otherwise read what is there and end."
+_START_AT = "With `follow`: where to begin in files that are there at the start."
 
 
 class Config(Model):
     """Read recordings: one request a line (OTLP JSON) or frame (length-prefixed protobuf), plain, gzip or zstd.
 
-    The Collector's receiver of this name always follows, from the end on; here that is asked for.
+    The Collector's receiver always follows, from the end on; here `follow: true` asks for that. Under its older name,
+    `otlpjsonfile`, `follow` is true and `start_at` is `end` unless they are given.
     """
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
@@ -57,11 +61,9 @@ class Config(Model):
     exclude: tuple[str, ...] = Field((), description="Files of these not to read: paths or patterns.")
     follow: bool = Field(
         False,
-        description="Go on as files grow, rotate and appear; otherwise read what is there and end.",
+        description=_FOLLOW,
     )
-    start_at: Literal["beginning", "end"] = Field(
-        "beginning", description="With `follow`: where to begin in files that are there at the start."
-    )
+    start_at: Literal["beginning", "end"] = Field("beginning", description=_START_AT)
     poll_interval: PositiveDuration = Field(
         200 * MILLISECOND, description="With `follow`: how often to look for what is new."
     )
@@ -72,14 +74,22 @@ class Config(Model):
         "is kept how far each file was handed over, so that a restart goes on there.",
     )
 
-    @model_validator(mode="after")
-    def _check_storage(self) -> Self:
-        if self.storage is not None and not self.follow:
-            raise ValueError("storage keeps how far files were followed: set follow: true, or remove it")
-        return self
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Warn of what does nothing while files are read once."""
+        if self.follow:
+            return []
+        text = "has no effect without follow: true; the Collector's receiver always follows"
+        return [((key,), text) for key in ("start_at", "poll_interval", "storage") if key in self.model_fields_set]
 
     def reads(self, path: str) -> bool:
         """Say whether a file is read, now or once it exists."""
         if any(fnmatch(path, pattern) or means(pattern, path) for pattern in self.exclude):
             return False
         return any(means(pattern, path) for pattern in self.include)
+
+
+class FollowingConfig(Config):
+    """As `otlp_json_file`, with the defaults of the Collector: files are followed from their ends on."""
+
+    follow: bool = Field(True, description=_FOLLOW)
+    start_at: Literal["beginning", "end"] = Field("end", description=_START_AT)

@@ -59,6 +59,10 @@ _ALIASES: dict[Kind, dict[str, str]] = {
 }
 
 
+_FACTORIES: dict[tuple[Kind, str], str] = {("receiver", "otlpjsonfile"): "UNDER_ITS_OLDER_NAME"}
+"""Names under which a component has other defaults: the factory in its module; `FACTORY` for all others."""
+
+
 _TYPE = re.compile(r"[A-Za-z][0-9A-Za-z_]{0,62}")
 
 
@@ -137,7 +141,7 @@ def find(kind: Kind, type_name: str) -> Factory | None:
     module = _BUILT_IN[kind].get(name)
     if module is None:
         return _third_party().factories.get((kind, name))
-    factory = importlib.import_module(module).FACTORY
+    factory = getattr(importlib.import_module(module), _FACTORIES.get((kind, type_name), "FACTORY"))
     assert isinstance(factory, Factory)
     return factory
 
