@@ -1,8 +1,9 @@
 """What a plugin may use of the scheduler. The cluster as it was when the attempt began comes as arguments instead."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Protocol, cast
 
 from podtrail_scheduler.objects import ApiObject, Pod
 
@@ -83,3 +84,15 @@ class Handle:
     """Where plugins of others run when `trial` calls them."""
     measures: PluginMetrics = field(default_factory=_NoMetrics)
     """Where plugins count what they do."""
+
+    def for_others(self) -> "Handle":
+        """Return it for one plugin of others: of its own, and with nodes and objects that it can't change."""
+        nodes = self.nodes
+        return replace(
+            self,
+            nodes=lambda: tuple([node.view for node in nodes()]),
+            listers=self.listers.view(),
+            waiting=cast("dict[str, WaitingPod]", MappingProxyType(self.waiting)),
+            event=lambda *about: self.event(*about),
+            activate=lambda pods: self.activate(pods),
+        )

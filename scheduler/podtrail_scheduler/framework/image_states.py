@@ -35,6 +35,12 @@ class ImageStates:
             else:
                 self._states[name] = ImageState(state.size, state.nodes - 1)
 
+    def clone(self) -> "ImageStates":
+        """Return a copy of its own."""
+        copy = ImageStates()
+        copy._states = self._states.copy()
+        return copy
+
     def get(self, name: str) -> ImageState | None:
         """What is known of the image of that name, None when no node has it."""
         return self._states.get(name)

@@ -59,7 +59,22 @@ class Listers:
         """Ends a subscription."""
         self._subscribers.remove(subscriber)
 
+    def view(self) -> "Listers":
+        """The same objects, as the watches go on to show them, for who must not change them."""
+        view = _ReadListers()
+        view._objects, view.versions = self._objects, self.versions
+        view._subscribers, view._shared = self._subscribers, self._shared
+        return view
+
     def _changed(self, kind: type) -> None:
         self.versions[kind] = self.versions.get(kind, 0) + 1
         for subscriber in tuple(self._subscribers):
             subscriber()
+
+
+class _ReadListers(Listers):
+    def put(self, item: ApiObject) -> None:
+        raise TypeError(f"{item.key} can't be put by a plugin: what the watches show is here")
+
+    def remove(self, item: ApiObject) -> None:
+        raise TypeError(f"{item.key} can't be removed by a plugin: what the watches show is here")

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from itertools import count
+from types import MappingProxyType
+from typing import Never
 
 from podtrail_scheduler.objects import HostPort, Node, Pod
 from podtrail_scheduler.objects.quantities import CPU, MEMORY
@@ -30,6 +32,7 @@ class NodeInfo:
     """A node and its Pods (kube-scheduler's `NodeInfo`); sums are kept up to date, so that a filter adds nothing up."""
 
     __slots__ = (
+        "_view",
         "claims",
         "generation",
         "images",
@@ -65,6 +68,14 @@ class NodeInfo:
         """How many Pods have a protocol and port, by host address."""
         self.claims: dict[str, int] = {}
         """How many volumes use a PersistentVolumeClaim, by its key."""
+        self._view: NodeInfo | None = None
+
+    @property
+    def view(self) -> "NodeInfo":
+        """The same node for plugins of others, who can't change it."""
+        if self._view is None:
+            self._view = _NodeView(self)
+        return self._view
 
     def set_node(self, node: Node) -> None:
         """The node has changed; the Pods stay."""
@@ -113,6 +124,7 @@ class NodeInfo:
         copy.nonzero_cpu, copy.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
         copy.ports = {port: addresses.copy() for port, addresses in self.ports.items()}
         copy.claims = self.claims.copy()
+        copy._view = None
         return copy
 
     def _count(self, pod: Pod, sign: int) -> None:
@@ -130,6 +142,45 @@ class NodeInfo:
         for volume in pod.volumes:
             if volume.claim_name:
                 _change(self.claims, {f"{pod.namespace}/{volume.claim_name}": 1}, sign)
+
+
+class _NodeView(NodeInfo):
+    """A node that can't be changed: what a plugin did to it would count in the attempts of all Pods."""
+
+    __slots__ = ("_info",)
+    _info: NodeInfo
+
+    def __init__(self, info: NodeInfo) -> None:
+        object.__setattr__(self, "_info", info)
+
+    node = property(lambda self: self._info.node)
+    name = property(lambda self: self._info.name)
+    generation = property(lambda self: self._info.generation)
+    nonzero_cpu = property(lambda self: self._info.nonzero_cpu)
+    nonzero_memory = property(lambda self: self._info.nonzero_memory)
+    images = property(lambda self: self._info.images.clone())
+    pods = property(lambda self: MappingProxyType(self._info.pods))
+    pods_with_affinity = property(lambda self: MappingProxyType(self._info.pods_with_affinity))
+    pods_with_required_anti_affinity = property(
+        lambda self: MappingProxyType(self._info.pods_with_required_anti_affinity)
+    )
+    requested = property(lambda self: MappingProxyType(self._info.requested))
+    claims = property(lambda self: MappingProxyType(self._info.claims))
+    ports = property(lambda self: {place: MappingProxyType(each) for place, each in self._info.ports.items()})
+    view = property(lambda self: self)
+
+    def has_port_free(self, port: HostPort) -> bool:
+        return self._info.has_port_free(port)
+
+    def clone(self) -> NodeInfo:
+        copy = self._info.clone()
+        copy.images = copy.images.clone()
+        return copy
+
+    def _refuse(self, *_: object) -> Never:
+        raise TypeError(f"node {self.name} can't be changed by a plugin: change what clone() returns")
+
+    __setattr__ = __delattr__ = set_node = leave = add = remove = _refuse  # type: ignore[assignment]
 
 
 def _change(sums: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
+from .immutable import Immutable
+
 
 def _is_integer(text: str) -> bool:
     digits = text[1:] if text[:1] in ("-", "+") else text
@@ -36,7 +38,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Immutable):
     """All conditions must hold; one without any matches everything (no selector at all, None, matches nothing)."""
 
     match_labels: Mapping[str, str] = field(default_factory=dict)

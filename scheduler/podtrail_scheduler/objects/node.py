@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .immutable import Immutable
 from .keys import ByName
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -43,7 +44,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Node(ByName):
+class Node(Immutable, ByName):
     """A node; `allocatable` in the units of `quantities`, `images` the sizes in bytes by each of their names."""
 
     name: str

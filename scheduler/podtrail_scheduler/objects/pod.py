@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from .immutable import Immutable, frozen
 from .labels import LabelSelector, NodeSelector, NodeSelectorTerm
 from .node import HOSTNAME, Toleration
 
@@ -121,7 +122,7 @@ class HostPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Immutable):
     """A volume of a Pod that matters to scheduling: exactly one of the sources is given.
 
     `kind` and `source` are for the inline volumes that VolumeRestrictions and the limits of nodes look at
@@ -147,7 +148,7 @@ class PodResourceClaim:
 
 
 @dataclass(frozen=True)
-class Pod:
+class Pod(Immutable):
     """A Pod; times are unix nanoseconds, amounts in the units of `quantities`.
 
     `requests` is what the Pod counts as: the sum of its containers or the largest init container, sidecars and
@@ -218,6 +219,9 @@ class Pod:
         """This Pod with other values of these fields (`dataclasses.replace`, at a fraction of its cost)."""
         copy = object.__new__(Pod)
         copy.__dict__.update(self.__dict__, **changes)
+        for name, value in changes.items():
+            if type(value) is dict:
+                copy.__dict__[name] = frozen(value)
         if "name" in changes or "namespace" in changes:
             copy.__dict__.pop("key", None)
         return copy

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .immutable import Immutable
 from .keys import ByName, ByNamespaceAndName
 from .labels import LabelSelector
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace(ByName):
+class Namespace(Immutable, ByName):
     """A namespace and its labels."""
 
     name: str

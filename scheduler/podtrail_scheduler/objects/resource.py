@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .immutable import Immutable
 from .keys import ByName, ByNamespaceAndName
 from .labels import NodeSelector
 
@@ -109,7 +110,7 @@ class CounterConsumption(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class Device(Immutable):
     """A device of a slice; where it can be used is said here only if the slice leaves that to its devices."""
 
     name: str
@@ -131,7 +132,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSlice(ByName):
+class ResourceSlice(Immutable, ByName):
     """Devices of a pool; a pool is complete when all `pool_slices` slices of its newest generation are there."""
 
     name: str
@@ -165,7 +166,7 @@ class DeviceClass(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceSpecification:
+class DeviceSpecification(Immutable):
     """Which devices and how many: a request, or one of the alternatives of a request."""
 
     name: str
@@ -211,7 +212,7 @@ class AllocatedDevice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Immutable):
     """What a claim got, and where it can be used (None: everywhere)."""
 
     devices: tuple[AllocatedDevice, ...]

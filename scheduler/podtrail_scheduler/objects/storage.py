@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .immutable import Immutable
 from .keys import ByName, ByNamespaceAndName
 from .labels import LabelSelector, NodeSelector
 
@@ -11,7 +12,7 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim(ByNamespaceAndName):
+class PersistentVolumeClaim(Immutable, ByNamespaceAndName):
     """A claim; `request` in bytes."""
 
     name: str
@@ -34,7 +35,7 @@ class PersistentVolumeClaim(ByNamespaceAndName):
 
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolume(ByName):
+class PersistentVolume(Immutable, ByName):
     """A volume; `capacity` in bytes, `kind` and `source` the API's volume source (`csi`, `hostPath`, `local` …)."""
 
     name: str
@@ -57,7 +58,7 @@ class PersistentVolume(ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class StorageClass(ByName):
+class StorageClass(Immutable, ByName):
     """How claims are provisioned; `allowed_topologies` None: everywhere."""
 
     name: str
@@ -80,7 +81,7 @@ class CsiNodeDriver:
 
 
 @dataclass(frozen=True, slots=True)
-class CsiNode(ByName):
+class CsiNode(Immutable, ByName):
     """The CSI drivers of the node of the same name."""
 
     name: str

@@ -153,7 +153,7 @@ def make_profile(
     for name in configuration.plugins:
         where = f"profile {configuration.scheduler_name}: plugin {name!r}"
         try:
-            own = handle if others is None or makers[name] is IN_TREE.get(name) else others
+            own = handle if makers[name] is IN_TREE.get(name) else (others or handle).for_others()
             plugin = makers[name](own, configuration.args.get(name))
         except BaseException as raised:
             if not is_raised_by_plugin(raised):

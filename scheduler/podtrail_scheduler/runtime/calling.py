@@ -17,6 +17,7 @@ from podtrail_scheduler.framework.aside import IN_PLACE, Aside, Raised, is_raise
 from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult, Plugin, PostFilterResult, is_in_tree
+from podtrail_scheduler.framework.shown import shown
 from podtrail_scheduler.framework.status import SKIP, Code, Status, error
 from podtrail_scheduler.objects import Pod
 
@@ -169,7 +170,7 @@ class Caller:
             if plugin.name in self._ours:
                 return function(*args)
             with self.aside.outside(plugin.name, point):
-                given = function(*args)
+                given = function(*map(shown, args))
             answer: Answer = checked(plugin.name, point, calls, given)
         except BaseException as raised:  # whatever a plugin raises must not end the scheduler
             if not is_raised_by_plugin(raised):
@@ -279,7 +280,7 @@ def guarded(aside: Aside, plugin: str, point: str, function: Callable[..., Answe
 
     def call(*args: Any) -> Answer:
         with aside.outside(plugin, point):
-            return function(*args)
+            return function(*map(shown, args))
 
     return call
 

@@ -1,7 +1,7 @@
 """What a plugin of somebody else's answers or raises fails the attempt it was asked in, and never the scheduler."""
 
 from asyncio import CancelledError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -147,15 +147,79 @@ def test_a_pod_whose_place_in_the_queue_a_plugin_cannot_tell_comes_last(sort_key
     assert [record.pod.name for record in bench.records] == ["b", "c", "a"]
 
 
-@pytest.mark.parametrize(
-    "change", [lambda nodes: nodes.clear(), lambda nodes: nodes.sort(key=id), lambda nodes: nodes.pop()]
+CHANGES: Sequence[Callable[[Any, Any, Any], Any]] = (
+    lambda _, nodes, __: nodes.clear(),
+    lambda _, nodes, __: nodes.sort(key=id),
+    lambda _, nodes, __: nodes[0].requested.clear(),
+    lambda _, nodes, __: nodes[0].requested.update(cpu=10**9),
+    lambda _, nodes, __: nodes[0].pods.clear(),
+    lambda _, nodes, __: nodes[0].add(pod("ghost")),
+    lambda _, nodes, __: nodes[0].set_node(Node("n3")),
+    lambda _, nodes, __: setattr(nodes[0], "node", Node("n3")),
+    lambda _, nodes, __: setattr(nodes[0], "nonzero_cpu", 0),
+    lambda _, nodes, __: nodes[0].node.labels.update(zone="a"),
+    lambda _, nodes, __: nodes[0].node.allocatable.clear(),
+    lambda _, nodes, __: nodes[0].ports.setdefault(("TCP", 1), {}).clear() or nodes[0].node.images.clear(),
+    lambda each, _, __: each.requests.clear(),
+    lambda each, _, __: each.labels.setdefault("a", "b"),
+    lambda each, _, __: each.changed(labels={"a": "b"}).labels.clear(),
+    lambda _, __, handle: handle.nodes().clear(),
+    lambda _, __, handle: handle.nodes()[0].pods.clear(),
+    lambda _, __, handle: handle.listers.put(Node("n3")),
+    lambda _, __, handle: handle.listers.remove(Node("n1")),
+    lambda _, __, handle: handle.waiting.clear(),
 )
-def test_a_plugin_cannot_change_the_list_of_nodes_of_other_attempts(change: Callable[..., Any]) -> None:
-    def pre_filter(_: Any, state: Any, each: Any, nodes: Any) -> None:
-        if each.name == "a":
-            change(nodes)
 
-    mine = type("Mine", (), {"name": "Mine", "pre_filter": pre_filter})()
-    bench = Bench(nodes=NODES, profile=lambda _: Profile("default-scheduler", [Enabled(mine), Enabled(Binder())]))
+
+@pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
+@pytest.mark.parametrize("point", ["pre_filter", "filter", "pre_score", "score"])
+def test_what_a_plugin_is_given_it_cannot_change(point: str, change: Callable[..., Any]) -> None:
+    class Mine:
+        name = "Mine"
+
+        def __init__(self, handle: Any, _: Any) -> None:
+            self.handle = handle
+
+        if point == "pre_score":
+
+            def score(self, *_: Any) -> int:
+                return 1
+
+    def method(self: Any, _: Any, each: Any, nodes: Any) -> Any:
+        if each.name == "a":
+            change(each, nodes if isinstance(nodes, tuple) else (nodes,), self.handle)
+        return 1 if point == "score" else None
+
+    setattr(Mine, point, method)
+    bench = Bench(
+        nodes=NODES,
+        profile=lambda handle: Profile(
+            "default-scheduler", [Enabled(Mine(handle.for_others(), None)), Enabled(Binder())]
+        ),
+    )
+    before = state_of(bench)
     assert bench.attempt(pod("a")).result == "Error"
+    assert state_of(bench) == before
     assert bench.attempt(pod("b")).result == "Success"
+
+
+def state_of(bench: Bench) -> Any:
+    return [
+        (node.node, dict(node.pods), dict(node.requested), node.nonzero_cpu, dict(node.ports))
+        for node in bench.handle.nodes()
+    ]
+
+
+def test_a_plugin_may_change_its_copy_of_a_node() -> None:
+    def method(_: Any, __: Any, ___: Any, node: Any) -> None:
+        copy = node.clone()
+        copy.add(pod("ghost"))
+        copy.set_node(Node("n3", images={"image": 1}))
+        assert "ghost" in copy.pods
+        assert copy.images.get("image").nodes == 1
+        assert "ghost" not in node.pods
+
+    mine = type("Mine", (), {"name": "Mine", "filter": method})()
+    bench = Bench(nodes=NODES, profile=lambda _: Profile("default-scheduler", [Enabled(mine), Enabled(Binder())]))
+    assert bench.attempt(pod("a")).result == "Success"
+    assert all(node.images.get("image") is None for node in bench.handle.nodes())

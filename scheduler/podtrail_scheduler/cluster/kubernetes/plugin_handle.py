@@ -120,6 +120,10 @@ class _Listers(Listers):
         """What plugins keep together beside the objects."""
         return self._listers.shared(make)
 
+    def view(self) -> Listers:
+        """Itself: what is put here is nobody else's."""
+        return self
+
     def _pass_on(self) -> None:
         subscribers: list[Callable[[], None]] = list(self._subscribers)
         for each in subscribers:

@@ -1,0 +1,54 @@
+"""Objects that nobody can change: plugins of others are given them, and what one did to them would reach all Pods."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, Never, TypeVar, cast
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def _refuse(*_: object, **__: object) -> Never:
+    raise TypeError("objects of the cluster can't be changed: take a copy, dict(...)")
+
+
+class FrozenDict(dict[Key, Value]):
+    """A dictionary that can't be changed, as quick to read as any."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (dict(self),)
+
+
+_EMPTY: FrozenDict[Any, Any] = FrozenDict()
+
+
+def frozen(given: Any) -> Any:
+    """Return a dictionary so that it can't be changed, nor those within it; anything else as it is."""
+    if type(given) is not dict:
+        return given
+    if not given:
+        return _EMPTY
+    nested = any(type(value) is dict for value in given.values())
+    return FrozenDict({key: frozen(value) for key, value in given.items()} if nested else given)
+
+
+class Immutable:
+    """A dataclass whose mappings can't be changed either."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for name in _mappings(cast("Hashable", type(self))):
+            given = getattr(self, name)
+            if type(given) is dict:
+                object.__setattr__(self, name, frozen(given))
+
+
+@cache
+def _mappings(kind: Hashable) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(cast("Any", kind)) if Mapping.__name__ in str(each.type))
