@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
@@ -20,6 +20,12 @@ from tests.scheduler.plugins.unasked_client import UnaskedClient
 
 SHORT = unschedulable("Insufficient cpu")
 NOW = 10**18
+Answer = TypeVar("Answer")
+
+
+class Event(asyncio.Event):
+    async def wait(self, timeout: int | None = None) -> bool:  # type: ignore[override]  # noqa: ASYNC109
+        return await super().wait()
 
 
 class Background:
@@ -27,6 +33,7 @@ class Background:
 
     def __init__(self) -> None:
         self.work: list[Coroutine[Any, Any, None]] = []
+        self.running: asyncio.TaskGroup | None = None
 
     def now(self) -> int:
         return NOW
@@ -35,17 +42,27 @@ class Background:
         raise NotImplementedError
 
     def signal(self) -> Signal:
-        raise NotImplementedError
+        return Event()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self.work.append(work)
+        if self.running is None:
+            self.work.append(work)
+        else:
+            self.running.create_task(work)
 
     def charge(self, plugin: str, point: str, calls: int) -> None:
         """Costs nothing."""
 
     def run(self) -> None:
         while self.work:
-            asyncio.run(self.work.pop(0))
+            asyncio.run(self.with_others(self.work.pop(0)))
+
+    async def with_others(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """What `work` returns, when all that it has begun in the background is over."""
+        async with asyncio.TaskGroup() as self.running:
+            main = self.running.create_task(work)
+        self.running = None
+        return main.result()
 
 
 class Requests(UnaskedClient):
@@ -126,7 +143,7 @@ class Cluster:
         self.client.pods.setdefault(pod.uid, pod)
         state = CycleState()
         answer = self.plugin.post_filter(state, pod, refusals or {node.name: SHORT for node in self.nodes})
-        return asyncio.run(answer)
+        return asyncio.run(answer if self.handle.async_preemption else self.clock.with_others(answer))
 
     def preempt(self, pod: Pod) -> tuple[str | None, list[str]]:
         """The nominated node and whom it cost."""

@@ -7,6 +7,7 @@ import pytest
 from podtrail_scheduler.framework.client import ApiError, PodCondition
 from podtrail_scheduler.framework.status import error, unresolvable
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.plugins.preemption.victims import Candidate
 
 BIG = Pod("big", uid="big", requests={"cpu": 3000}, priority=100, scheduler_name="mine")
 WAITS = unresolvable("waiting for the preemption for this pod to be finished")
@@ -91,6 +92,42 @@ def test_a_victim_that_is_gone_already_is_no_failure_and_no_event(cluster: Any) 
     assert cluster.client.deleted == ["b"]
     assert [key for key, _ in cluster.events] == ["default/b"]
     assert cluster.activated == []
+
+
+@pytest.mark.parametrize("last_is_refused", [False, True])
+def test_a_pod_that_was_kept_back_until_all_victims_were_gone_is_tried_again(
+    cluster: Any, last_is_refused: bool
+) -> None:
+    """Nobody tells of the last one's end any more: it was seen while the others were dealt with."""
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+
+    def watch(name: str) -> None:
+        if name == "a":
+            cluster.client.pods.pop("b")
+            assert cluster.plugin.pre_enqueue(BIG) == WAITS
+
+    cluster.client.watch = watch
+    if last_is_refused:
+        cluster.client.refusals["b"] = ApiError('pods "b" not found', "NotFound", 404)
+    cluster.preempt(BIG)
+    assert cluster.activated == ["big"]
+
+
+def test_a_pod_that_preempts_again_before_the_last_answer_waits_for_that_too(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000), pod("c", 500))
+    again: list[str] = []
+
+    def watch(name: str) -> None:
+        if name == "b" and not again:
+            again.append(name)
+            cluster.plugin._executor.start(BIG, Candidate("n1", (pod("d", 1), pod("e", 1)), 0))
+            cluster.client.pods.update(d=pod("d", 1), e=pod("e", 1))
+            assert cluster.plugin.pre_enqueue(BIG) == WAITS
+
+    cluster.client.watch = watch
+    cluster.preempt(BIG)
+    assert cluster.client.deleted == ["a", "b", "d", "e"]
+    assert cluster.plugin.pre_enqueue(BIG) is None
 
 
 class Waiting:
