@@ -27,3 +27,10 @@ class Lru(OrderedDict[K, V]):
         self[key] = value
         self.move_to_end(key)
         return self.popitem(last=False) if len(self) > self.most else None
+
+
+def fit(table: dict[K, V]) -> None:
+    """Rebuild the table of a dict for its present entries: it keeps the size that it once needed."""
+    entries = list(table.items())
+    table.clear()
+    table.update(entries)

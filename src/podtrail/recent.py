@@ -3,11 +3,11 @@
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, Literal, TypeVar
 
-from podtrail.lru import Lru
+from podtrail.lru import Lru, fit
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-Reason = Literal["ttl", "full"]
+Reason = Literal["ttl", "full", "memory"]
 
 
 class Recent(Generic[K, V]):
@@ -68,6 +68,12 @@ class Recent(Generic[K, V]):
         """
         self._forget("full")
 
+    def deadline(self) -> int | None:
+        """Return when the oldest entry reaches its age; None if there is none."""
+        for seen, _ in self._entries.values():
+            return seen + self._ttl
+        return None
+
     def expire(self, now: int) -> None:
         """Forget what has reached its age."""
         while self._entries:
@@ -75,6 +81,13 @@ class Recent(Generic[K, V]):
             if seen + self._ttl > now:
                 return
             self._forget("ttl")
+        self._entries.clear()  # its table is kept until then
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts, because memory is short."""
+        for _ in range(-(-len(self._entries) // parts)):
+            self._forget("memory")
+        fit(self._entries)
 
     def _forget(self, reason: Reason) -> None:
         key, (_, value) = self._entries.popitem(last=False)

@@ -1,5 +1,6 @@
 """The configuration of `link_stitching`."""
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -61,6 +62,13 @@ class Config(Model):
         ge=1,
         description="Links remembered whose target has not been seen; it gets its back-links when it arrives.",
     )
+    max_memory_mib: int = Field(
+        default=0,
+        ge=0,
+        description="MiB that everything remembered may take, by an upper estimate; beyond it the oldest is forgotten. "
+        "`0`: three tenths of the memory that `memory_limiter` or the container leaves to all components, and no bound "
+        "where neither limits it.",
+    )
     max_held_mib: int = Field(
         default=32,
         ge=1,
@@ -86,3 +94,16 @@ class Config(Model):
     def max_held_bytes(self) -> int:
         """`max_held_mib` in bytes."""
         return self.max_held_mib * _MIB
+
+    def most_remembered_bytes(self, budget: int) -> int:
+        """Return the bytes that everything remembered may take; 0 for no bound.
+
+        Args:
+            budget: Bytes that all components together may hold; 0 if nothing limits them.
+        """
+        return self.max_memory_mib * _MIB or budget * 3 // 10
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return the bytes that remembered entries and held spans may take."""
+        remembered = self.most_remembered_bytes(budget)
+        return {"max_memory_mib": remembered, "max_held_mib": self.max_held_bytes}

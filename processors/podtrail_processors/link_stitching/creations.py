@@ -25,6 +25,16 @@ class CreationMemory:
         self._asked.expire(now)
         self._written.expire(now)
 
+    def deadline(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        dues = (self._asked.deadline(), self._written.deadline())
+        return min((due for due in dues if due is not None), default=None)
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts."""
+        self._asked.shrink(parts)
+        self._written.shrink(parts)
+
     def take_over(self, other: "CreationMemory") -> None:
         """Take what another knows; meant for an empty one."""
         self._asked.move_in(other._asked)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
@@ -21,8 +21,18 @@ _MOST_WAITING_PER_SPAN = 128
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
 _POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 1080, 1250, 820, 1000
 _EARLY_BYTES, _OWNER_BYTES, _CREATION_BYTES = 4700, 2500, 1500
+_PARTS = 8
+"""The oldest of so many parts is forgotten at once where entries take more memory than they may."""
 _MOST_EARLY = 16
 """Spans of one Pod that wait for the attempt that bound it."""
+
+
+class _Part(Protocol):
+    """A part of the memory whose entries have ages."""
+
+    def expire(self, now: int) -> None: ...
+    def deadline(self) -> int | None: ...
+    def shrink(self, parts: int) -> None: ...
 
 
 class EarlyJoin(NamedTuple):
@@ -39,8 +49,12 @@ class EarlyJoin(NamedTuple):
 class StitchingMemory:
     """All that is remembered. Times are Unix nanoseconds, of pipeline time unless said otherwise."""
 
-    def __init__(self, config: Config, forgotten: Metric, late: Metric, labels: tuple[str, ...]) -> None:
+    def __init__(
+        self, config: Config, forgotten: Metric, late: Metric, labels: tuple[str, ...], most_bytes: int = 0
+    ) -> None:
+        """Remember as much as `config` allows, by the upper estimate at most `most_bytes` (0: no bound)."""
         self._config = config
+        self._most_bytes = most_bytes
         self._metric = forgotten
         self._late = late
         self._labels = labels
@@ -57,19 +71,34 @@ class StitchingMemory:
         self._unbound: Recent[str, dict[bytes, EarlyJoin]] = Recent(config.max_pods, config.ttl, self._early_forgotten)
         self._awaited: Counter[bytes] = Counter()
         self._links = 0
+        self._parts: Sequence[_Part] = (
+            self._pods,
+            self._fates,
+            self._waiting,
+            self._unbound,
+            self.directory,
+            self.owners,
+            self.creations,
+        )
 
     def _count(self, what: str, _key: object, _value: object, reason: Reason) -> None:
         self._metric.add(1, *self._labels, what, reason)
 
     def expire(self, now: int) -> None:
-        """Forget what is too old."""
-        self._pods.expire(now)
-        self._fates.expire(now)
-        self._waiting.expire(now)
-        self._unbound.expire(now)
-        self.directory.expire(now)
-        self.owners.expire(now)
-        self.creations.expire(now)
+        """Forget what is too old, and the oldest of what takes more memory than it may."""
+        for part in self._parts:
+            part.expire(now)
+        while self._most_bytes and self.size() > self._most_bytes:
+            self.shrink(_PARTS)
+
+    def deadline(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        return min((due for part in self._parts if (due := part.deadline()) is not None), default=None)
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts of everything, because memory is short."""
+        for part in self._parts:
+            part.shrink(parts)
 
     def sizes(self) -> Mapping[str, int]:
         """Return how many entries there are of each kind."""

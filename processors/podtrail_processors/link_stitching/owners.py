@@ -53,6 +53,14 @@ class OwnerMemory:
         """Forget what is too old."""
         self._created.expire(now)
 
+    def deadline(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        return self._created.deadline()
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts."""
+        self._created.shrink(parts)
+
     def take_over(self, other: "OwnerMemory") -> None:
         """Take what another knows; meant for an empty one."""
         self._created.move_in(other._created)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from podtrail.component import Context, Taken
+from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
@@ -17,6 +18,9 @@ from podtrail_processors.link_stitching.reading import GroupReader
 from podtrail_processors.link_stitching.reorder_window import ReorderWindow
 from podtrail_processors.link_stitching.stitcher import Stitcher
 
+_STEPS = 16
+_LEAST_STEP = SECOND
+"""Entries are forgotten at times that are this part of `ttl` apart, or so many nanoseconds if that is more."""
 _read_start = span_reader(("start_time_unix_nano",))
 
 
@@ -50,7 +54,10 @@ class LinkStitching:
                 ("processor",),
             ),
             self._labels,
+            config.most_remembered_bytes(context.memory_budget),
         )
+        self._forgetting_step = max(_LEAST_STEP, config.ttl // _STEPS)
+        context.enriching.register(self)
         self._reader = GroupReader(self._memory)
         self._room = ReorderWindow()
         self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
@@ -82,8 +89,32 @@ class LinkStitching:
         return self._memory.sizes()[what]
 
     def _size(self) -> int:
+        return self.memory_size() + self._room.size
+
+    def memory_size(self) -> int:
+        """Return an upper estimate of the bytes that all remembered entries take; held spans not included."""
         lives = self._lives.size() if self._lives else 0
-        return self._memory.size() + self._room.size + lives + (self._merger.size() if self._merger else 0)
+        return self._memory.size() + lives + (self._merger.size() if self._merger else 0)
+
+    def shrink(self) -> None:
+        """Forget the older half of everything that is remembered."""
+        for memory in (self._memory, self._merger, self._lives):
+            if memory is not None:
+                memory.shrink(2)
+
+    def _forgetting(self) -> int | None:
+        """Return when entries that are too old are forgotten: many at once, in steps of a part of `ttl`."""
+        merger = self._merger.deadline() if self._merger else None
+        lives = self._lives.forgetting() if self._lives else None
+        due = min((one for one in (self._memory.deadline(), merger, lives) if one is not None), default=None)
+        return None if due is None else due - due % -self._forgetting_step
+
+    def _forget(self, now: int) -> None:
+        self._memory.expire(now)
+        if self._merger is not None:
+            self._merger.expire(now)
+        if self._lives is not None:
+            self._lives.forget(now)
 
     @property
     def passes_on(self) -> bool:
@@ -104,9 +135,7 @@ class LinkStitching:
         return Taken([*taken.out, *self._told(self._lives.expire(now, 0), now)])
 
     def _take(self, batch: Batch, now: int) -> Taken:
-        self._memory.expire(now)
-        if self._merger is not None:
-            self._merger.expire(now)
+        self._forget(now)
         for verdict in batch.verdicts:
             self._memory.decide(verdict, now)
         passing: list[Group] = []
@@ -185,18 +214,25 @@ class LinkStitching:
         while leaving.spans < limit and (due := self._room.due()) is not None and due <= now:
             self._stitch(leaving, now)
         gone = self._gone(leaving)
-        if self._lives is None or leaving.spans >= limit:
+        if leaving.spans >= limit:
             return gone
-        due = self._lives.deadline()
-        gone += self._told(self._lives.expire(now, limit - leaving.spans), now)
-        # A life may have nothing to tell: that was work all the same.
-        return gone or ([Batch([], now)] if due is not None and due <= now else [])
+        due = self.deadline()
+        if due is None or due > now:
+            return gone
+        if self._lives is not None:
+            gone += self._told(self._lives.expire(now, limit - leaving.spans), now)
+        forgetting = self._forgetting()
+        if forgetting is not None and forgetting <= now:
+            self._forget(now)
+            if self._lives is not None:
+                gone += self._told(self._lives.expire(now, 0), now)
+        # Forgetting is work, and so is a life that has nothing to report.
+        return gone or [Batch([], now)]
 
     def deadline(self) -> int | None:
-        """Return when the first of the held spans leaves, or the first life is told."""
-        due = self._room.due()
-        life = self._lives.deadline() if self._lives else None
-        return life if due is None else due if life is None else min(due, life)
+        """Return when the first held spans leave, the first life is reported or the first entries are forgotten."""
+        dues = (self._room.due(), self._lives.deadline() if self._lives else None, self._forgetting())
+        return min((due for due in dues if due is not None), default=None)
 
     def held(self) -> int:
         """Return the number of spans held."""

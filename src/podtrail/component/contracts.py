@@ -5,7 +5,7 @@ live on the event loop; processors are synchronous state machines that are told 
 All times are integer nanoseconds since the Unix epoch.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -89,8 +89,8 @@ class Processor(Protocol):
     Nothing refuses a span after taking it. A processor that may refuse is asked beforehand (`AdmitsBatches`,
     `AdmitsRequests`). One that holds nothing says so (`PassesOn`).
 
-    The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
-    `d`; it is None only when nothing waits; an early `expire` changes nothing.
+    The law of `deadline()`: it covers everything inside, memories that expire included; calling `expire(d, …)` until
+    it returns nothing moves it past `d`; it is None only when nothing waits; an early `expire` changes nothing.
     """
 
     def add(self, batch: Batch, now: int) -> Taken:
@@ -199,6 +199,26 @@ class PartitionAwareConfig(Protocol):
 
     def warnings_in_partitions(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
         """Return what has no effect there, or harms: where in the configuration (`()`: all of it), and why."""
+
+
+@runtime_checkable
+class LimitsMemory(Protocol):
+    """The `Config` of a processor that refuses spans while the process uses too much memory."""
+
+    def allowed_bytes(self) -> int:
+        """Return the bytes of memory above which it refuses spans; 0 if that is not known."""
+
+
+@runtime_checkable
+class BoundsMemory(Protocol):
+    """The `Config` of a component that keeps something in memory for longer than spans are under way."""
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return how many bytes that may take, by the key of the configuration that bounds it.
+
+        Args:
+            budget: `Context.memory_budget`, of which some memories take a share.
+        """
 
 
 @runtime_checkable

@@ -8,9 +8,11 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
+from podtrail.component.enrichment import EnrichingMemories
 from podtrail.component.facts import Fact
 from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Metrics
+from podtrail.component.refusals import RefusalWatch
 
 ConfigClass = type[BaseModel]
 Kind = Literal["receiver", "processor", "exporter", "extension"]
@@ -72,7 +74,14 @@ class Context:
     memory_used: Callable[[], int] = _no_memory
     """Resident memory of the process in bytes, measured at most fifty times a second."""
     reclaim_memory: Reclaim = nothing_reclaimed
-    """Gives freed memory back to the system, with `collect` after a collection of garbage; returns what is used."""
+    """Gives freed memory back to the system, with `collect` after a collection of garbage; returns what is used then:
+    resident memory without the part that is free for new objects."""
+    enriching: EnrichingMemories = field(default_factory=EnrichingMemories)
+    """Memories that shrink before spans are refused: a component registers its own."""
+    memory_budget: int = 0
+    """Bytes that all components together may hold, as `memory_limiter` or the container limits them; 0: unlimited."""
+    refusals: RefusalWatch = field(default_factory=RefusalWatch)
+    """Whether everything that is sent is refused, for health checks."""
     arriving: IncomingBytes = field(default_factory=IncomingBytes)
     """What receivers are receiving: memory that is used before anything is taken."""
     stopwatch: Callable[[], int] = _no_time

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podtrail.component import Context, Fact, FactListener, IncomingBytes, Ledger, Metrics, Processor, StartError
+from podtrail.component.enrichment import EnrichingMemories
 from podtrail.component.factory import Reclaim, nothing_reclaimed
 from podtrail.component.failures import FailureReporter
+from podtrail.component.refusals import RefusalWatch
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
@@ -30,6 +32,12 @@ class Host:
     gates: frozenset[str] = frozenset()
     memory_used: Callable[[], int] = _unmeasured
     reclaim_memory: Reclaim = nothing_reclaimed
+    enriching: EnrichingMemories = field(default_factory=EnrichingMemories)
+    """Of all components: `memory_limiter` has them shrink before it refuses spans."""
+    memory_budget: int = 0
+    """Bytes that all components together may hold; 0: unlimited."""
+    refusals: RefusalWatch = field(default_factory=RefusalWatch)
+    """Whether everything that is sent is refused."""
     arriving: IncomingBytes = field(default_factory=IncomingBytes)
     stopwatch: Callable[[], int] = _unmeasured
     """Measures what work takes, in nanoseconds."""
@@ -69,6 +77,9 @@ class Host:
             gates=self.gates,
             memory_used=self.memory_used,
             reclaim_memory=self.reclaim_memory,
+            enriching=self.enriching,
+            refusals=self.refusals,
+            memory_budget=self.memory_budget,
             arriving=self.arriving,
             stopwatch=self.stopwatch,
             lag=lag,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from podtrail.component import Ledger, Partitions
+from podtrail.component import EnrichingMemories, Ledger, Partitions
 from podtrail.component.metrics import MetricsPart
 from podtrail.otlp import Batch
 from podtrail.pipeline.clock import PipelineClock
@@ -83,7 +83,15 @@ class PartitionChain:
         """
         self._metrics: MetricsPart = host.metrics.part()
         self._memory = _MemoryAsked(host.memory_used)
-        theirs = replace(host, metrics=self._metrics, memory_used=self._memory, seed=f"{topic}/{partition}")
+        theirs = replace(
+            host,
+            metrics=self._metrics,
+            memory_used=self._memory,
+            # A partition decides the same wherever it is: its memories do not go by that of the process.
+            enriching=EnrichingMemories(),
+            memory_budget=0,
+            seed=f"{topic}/{partition}",
+        )
         self.chain = make_chain(pipeline, settings, theirs, ledger, around=contained, tick=TICK)
 
     def admit(self, batch: Batch, now: int) -> None:

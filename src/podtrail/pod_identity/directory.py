@@ -1,8 +1,8 @@
 """Who is who: learns from spans which ids belong to which Pod, and says of any span which Pod it is about."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podtrail.lru import Lru
 from podtrail.otlp import resource_attributes
@@ -65,8 +65,20 @@ class PodDirectory:
 
     def expire(self, now: int) -> None:
         """Forget what is too old."""
-        for recent in (self._names, self._places, self._ids, self._traces, self._requests, self._partners):
+        for recent in self._recents():
             recent.expire(now)
+
+    def _recents(self) -> Sequence[Recent[Any, Any]]:
+        return (self._names, self._places, self._ids, self._traces, self._requests, self._partners)
+
+    def deadline(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        return min((due for recent in self._recents() if (due := recent.deadline()) is not None), default=None)
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts of everything."""
+        for recent in self._recents():
+            recent.shrink(parts)
 
     def sizes(self) -> Mapping[str, int]:
         """Return how many entries there are of each kind."""

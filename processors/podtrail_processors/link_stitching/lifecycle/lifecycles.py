@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from podtrail.component import Context
-from podtrail.lru import Lru
+from podtrail.lru import Lru, fit
 from podtrail.otlp import Group, Value, cluster_name
 from podtrail.recent import Recent
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
@@ -140,15 +140,31 @@ class Lifecycles:
             heapq.heappop(self._dues)
         return None
 
+    def forgetting(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        dues = (self._lives.deadline(), self._calls.deadline())
+        return min((due for due in dues if due is not None), default=None)
+
+    def forget(self, now: int) -> None:
+        """Forget what is too old; lives are reported before, with the next `expire`."""
+        self._calls.expire(now)
+        self._lives.expire(now)
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts; lives are reported before, with the next `expire`."""
+        self._calls.shrink(parts)
+        self._lives.shrink(parts)
+        for _ in range(-(-len(self._rooted) // parts)):
+            self._rooted.popitem(last=False)
+        fit(self._rooted)
+
     def expire(self, now: int, limit: int) -> list[Group]:
         """Return what is due by now, about `limit` spans of it, and what had to go early."""
-        self._calls.expire(now)
         spans = sum([group.span_count for group in self._out])
         while spans < limit and (due := self._first_due()) is not None and due <= now:
             life = self._lives.get(heapq.heappop(self._dues)[1])
             assert life is not None, "what is due first is remembered"
             spans += self._tell(life, _TIMEOUT)
-        self._lives.expire(now)
         out, self._out = self._out, []
         return out
 

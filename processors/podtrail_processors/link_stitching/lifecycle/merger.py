@@ -85,6 +85,14 @@ class Merger:
         """Forget what is too old."""
         self._traces.expire(now)
 
+    def deadline(self) -> int | None:
+        """Return when the first trace is too old; None if there is none."""
+        return self._traces.deadline()
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts."""
+        self._traces.shrink(parts)
+
     def move_in(self, other: "Merger") -> None:
         """Take what another remembers; meant for an empty memory."""
         self._ids = other._ids

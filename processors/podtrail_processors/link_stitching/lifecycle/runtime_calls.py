@@ -61,6 +61,16 @@ class RuntimeCalls:
         self._pods.expire(now)
         self._waiting.expire(now)
 
+    def deadline(self) -> int | None:
+        """Return when the first entry is too old; None if there is none."""
+        dues = (self._pods.deadline(), self._waiting.deadline())
+        return min((due for due in dues if due is not None), default=None)
+
+    def shrink(self, parts: int) -> None:
+        """Forget the oldest of so many equal parts."""
+        self._pods.shrink(parts)
+        self._waiting.shrink(parts)
+
     def move_in(self, other: "RuntimeCalls") -> None:
         """Take what another remembers; meant for an empty memory."""
         self._pods.move_in(other._pods)

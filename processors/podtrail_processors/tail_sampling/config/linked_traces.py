@@ -1,5 +1,6 @@
 """The settings of `linked_traces`."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import Field, field_validator
@@ -11,6 +12,10 @@ _MIB = 1 << 20
 _MOST_HOPS: Final = 8
 _MOST_JOINS: Final = 8
 _LONGEST_KEY: Final = 120
+KEY_BYTES: Final = 950
+"""What an id or value of a kept trace takes in memory, with its share of the trace; as measured."""
+_SHARE: Final = 5
+"""A fifth of the memory that all components may take is for remembering kept traces."""
 
 
 class LinkedTracesConfig(Model):
@@ -50,8 +55,28 @@ class LinkedTracesConfig(Model):
     max_remembered: int = Field(
         200_000,
         ge=1,
-        description="By how many ids and values kept traces are remembered; beyond that the oldest is forgotten.",
+        description="By how many ids and values kept traces are remembered; beyond that the oldest is forgotten. Fewer "
+        "where they would take more than a fifth of the memory that `memory_limiter` or the container leaves to all "
+        "components.",
     )
+
+    def most_remembered(self, budget: int) -> int:
+        """Return by how many ids and values kept traces are remembered.
+
+        Args:
+            budget: Bytes that all components together may hold; 0 if nothing limits them.
+        """
+        share = budget // _SHARE // KEY_BYTES
+        return min(self.max_remembered, share or self.max_remembered)
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return the bytes that resting and remembered traces may take, by key."""
+        if not self.keep:
+            return {}
+        return {
+            "linked_traces::grace_max_bytes": self.grace_max_bytes,
+            "linked_traces::max_remembered": self.most_remembered(budget) * KEY_BYTES,
+        }
 
     @field_validator("join_on")
     @classmethod

@@ -17,6 +17,7 @@ from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, Fina
 from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judgement
+from podtrail_processors.tail_sampling.leaving.configuration_changes import ConfigurationChanges, configuring
 from podtrail_processors.tail_sampling.leaving.failures import failure_in
 from podtrail_processors.tail_sampling.leaving.inscriptions import marked, reasoned, records_policy, spared
 from podtrail_processors.tail_sampling.remembering.decisions import Remembered
@@ -78,6 +79,7 @@ class Releaser:
         self._tells_reasons = config.record_reason
         self._passes_all = config.dry_run
         self._rescued = _rescued_counter(context.metrics) if config.rescue_late_errors else None
+        self._changes = ConfigurationChanges()
         self._left_over: list[Resting] = []
         self._left_over_due = 0
         self._ages: dict[int, int] = {}
@@ -94,11 +96,41 @@ class Releaser:
         earlier: Sequence[Group] = (),
     ) -> None:
         """Let an undecided trace go that was voted on. `earlier`: groups that stand before those it was decided on."""
+        judgement = self.by_configuration(trace, judgement, evidence, groups)
         if judgement.decision == "sampled":
             groups = self.inscribed(groups, judgement, evidence.composite_policy)
         groups = [*earlier, *groups] if earlier else groups
         self.memory.let_go(trace)
         self.conclude(trace, judgement, groups, now, now, out)
+
+    def by_configuration(
+        self, trace: HeldTrace, judgement: Judgement, evidence: Evidence, groups: Sequence[Group]
+    ) -> Judgement:
+        """Return the judgement on a trace; one that changed the configuration of a kept attempt is kept, too.
+
+        Others of operators are remembered: an attempt that was made with what they changed may be kept later.
+        """
+        if judgement.decision == "sampled" or self._passes_all:
+            return judgement
+        attempt = self._changes.wants(trace.trace_id)
+        if attempt:
+            return configuring(judgement, attempt)
+        self._changes.remember(trace.trace_id, evidence.raw, groups, trace.arrived, trace.span_count)
+        return judgement
+
+    def _bring_back(self, trace_id: bytes, groups: Sequence[Group], now: int, out: Released) -> None:
+        """Keep after all what changed the configuration that a kept trace was made with."""
+        for target, change in self._changes.made(trace_id, groups):
+            judgement = configuring(_LATE, trace_id)
+            kept = self.inscribed(change.groups, judgement)
+            out.groups.extend(kept)
+            out.since = min(out.since, change.arrived)
+            self.ledger.created += change.spans  # they were counted as sampled out when they were not kept
+            self._tell(target, judgement, kept, change.spans, change.arrived, now, out, late=True)
+            self.remembered.rescue(target, judgement.policy)
+            known = self.memory.traces.get(target)
+            if known is not None and known.state is not None:
+                known.state = known.state._replace(decision="sampled")
 
     def refused(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int, out: Released) -> None:
         """Let an undecided trace go that is not kept, without a vote on all of it.
@@ -214,6 +246,8 @@ class Releaser:
         trace_id, spans = trace.trace_id, trace.span_count
         if decision == "sampled":
             out.groups.extend(groups)
+            self._changes.forget(trace_id)
+            self._bring_back(trace_id, groups, now, out)
         elif self._passes_all:
             out.groups.extend(spared(groups, judgement))
         else:
@@ -273,6 +307,7 @@ class Releaser:
         """Remember what others remember, and take from them what rests there of the traces whose id is `mine`."""
         for other in others:
             self.remembered.take_over(other.remembered)
+            self._changes.take_over(other._changes)
             self._left_over += other.release(mine)
         self._left_over_due = now
 

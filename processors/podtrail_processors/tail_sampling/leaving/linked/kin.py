@@ -8,6 +8,7 @@ from typing import Final
 from podtrail.component import Counter
 from podtrail.otlp import Group
 from podtrail.pod_identity import CREATE, Places, Sighting
+from podtrail_processors.tail_sampling.config.linked_traces import KEY_BYTES
 from podtrail_processors.tail_sampling.leaving.linked.joins import PLACE, JoinReader, Joins, Key, uid_key
 from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
 
@@ -42,6 +43,11 @@ class Kin:
         """The keys of kept traces that were asked where their Pod is, before there was any need: once a Pod will do."""
         self._asked = False
         """Whether there was ever a trace that told a Pod's place without its uid."""
+
+    @property
+    def forgetting(self) -> int | None:
+        """When the first of the kept traces is to be forgotten; None if there is none."""
+        return self._kept[0].until if self._kept else None
 
     def node(self, trace_id: bytes) -> LinkedTrace | None:
         """Return what is known of a trace."""
@@ -160,12 +166,30 @@ class Kin:
             self._forgotten.add(1)
             self._forget_oldest()
 
-    def forget_until(self, now: int) -> None:
-        """Forget kept traces whose time has come."""
+    def forget_until(self, now: int) -> int:
+        """Forget kept traces whose time has come; return how many."""
         kept = self._kept
+        before = len(kept)
         while kept and kept[0].until <= now:
             self._forget_oldest()
         self.due = kept[0].until if kept else _NEVER
+        if before and not kept:
+            self.web.fit()
+        return before - len(kept)
+
+    def memory_size(self) -> int:
+        """Return about how many bytes kept traces take."""
+        return self.kept_keys * KEY_BYTES
+
+    def shrink(self) -> None:
+        """Forget the older half of the kept traces, because memory is short."""
+        for _ in range((len(self._kept) + 1) // 2):
+            self._forgotten.add(1)
+            self._forget_oldest()
+        self.due = self._kept[0].until if self._kept else _NEVER
+        self._placed.clear()
+        self._places.shrink()
+        self.web.fit()
 
     def _forget_oldest(self) -> None:
         node = self._kept.popleft()

@@ -56,10 +56,11 @@ class LinkedReleaser(Releaser):
         self._kin = Kin(
             self._reader,
             Web(settings.max_hops, whole_pods=settings.whole_pods),
-            settings.max_remembered,
+            settings.most_remembered(context.memory_budget),
             self._counted.forgotten,
             self._counted.refused,
         )
+        context.enriching.register(self._kin)
         self._counted.watch(
             traces=lambda: len(self._grace), size=lambda: self._grace.bytes, keys=lambda: self._kin.kept_keys
         )
@@ -79,6 +80,8 @@ class LinkedReleaser(Releaser):
         if decision == "dropped":
             super().decided(trace, judgement, evidence, groups, now, out, earlier)
             return
+        judgement = self.by_configuration(trace, judgement, evidence, groups)
+        decision = judgement.decision
         kin, raw, trace_id = self._kin, evidence.raw, trace.trace_id
         if kin.due <= now:
             kin.forget_until(now)
@@ -228,11 +231,15 @@ class LinkedReleaser(Releaser):
         return min((since for since in sinces if since is not None), default=None)
 
     def deadline(self) -> int | None:
-        """Return when the first of what rests leaves."""
+        """Return when the first of what rests leaves, or the first kept traces are forgotten: many at once."""
         if self._left_over:
             return self._left_over_due
-        oldest = self._grace.oldest()
-        return None if oldest is None else oldest.until
+        oldest, forgetting = self._grace.oldest(), self._kin.forgetting
+        if forgetting is not None:
+            forgetting -= forgetting % -self._together
+        if oldest is None or (forgetting is not None and forgetting < oldest.until):
+            return forgetting
+        return oldest.until
 
     def expire(self, now: int, limit: int, out: Released) -> int:
         """Let go of what has rested for long enough, about `limit` spans of it; return how many."""
@@ -241,6 +248,8 @@ class LinkedReleaser(Releaser):
             if spans >= limit:
                 break
             spans += self._let_go(node, now, out)
+        if spans < limit and self._kin.due <= now:
+            spans += self._kin.forget_until(now)
         return spans
 
     def drain(self, now: int, out: Released) -> int:

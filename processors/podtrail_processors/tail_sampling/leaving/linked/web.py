@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from podtrail.lru import fit
 from podtrail.otlp import Group
 from podtrail.pod_identity import Sighting
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
@@ -171,6 +172,12 @@ class Web:
                 if there:
                     continue
             del unkept[key]
+
+    def fit(self) -> None:
+        """Rebuild the tables for their present entries."""
+        fit(self.nodes)
+        fit(self._kept)
+        fit(self._unkept)
 
     def remove(self, node: LinkedTrace) -> None:
         """Forget a node."""

@@ -1,0 +1,101 @@
+"""Traces of operators that may have changed the scheduler's configuration, until a kept attempt was made with it.
+
+Such a trace concerns no Pod, so policies about Pods drop it; and it is decided minutes or hours before the attempt that
+links to it. A copy is remembered, of the latest, and of few bytes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from podtrail.lru import Lru
+from podtrail.otlp import Group, span_reader
+from podtrail.otlp.byte_search import key_value, link_targets, spans_with
+from podtrail.otlp.native import has
+from podtrail_processors.tail_sampling.judging.judge import Judgement
+
+POLICY: Final = "configuration"
+"""What a verdict names in place of a policy."""
+_LINK: Final = key_value("podtrail.link.type", "configuration")
+_CONSUMER: Final = b"\x30\x05"
+"""The field `kind` of a span of kind CONSUMER, as the calls of operators are (KEP-5915)."""
+_CONSUMER_KIND: Final = 5
+_MOST_TRACES: Final = 512
+_MOST_BYTES: Final = 4 << 20
+_LARGEST: Final = 64 << 10
+_MOST_WANTED: Final = 4_096
+_MOST_LINKS: Final = 8
+_kinds = span_reader(("kind",))
+_links = span_reader(("links",))
+
+
+class RememberedChange(NamedTuple):
+    """A trace that was not kept, and may have changed the configuration."""
+
+    groups: Sequence[Group]
+    arrived: int
+    spans: int
+    size: int
+
+
+class ConfigurationChanges:
+    """Brings back what a kept attempt links to as the change that made its configuration."""
+
+    def __init__(self) -> None:
+        self._changes: Lru[bytes, RememberedChange] = Lru(_MOST_TRACES)
+        self._bytes = 0
+        self._wanted: Lru[bytes, bytes] = Lru(_MOST_WANTED)
+        """Traces that kept attempts link to and that were not decided then, with the attempt's trace."""
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def wants(self, trace_id: bytes) -> bytes:
+        """Return the kept trace that was made with what a trace configured; b"" for none."""
+        return self._wanted.get(trace_id, b"")
+
+    def remember(self, trace_id: bytes, raw: bytes, groups: Sequence[Group], arrived: int, spans: int) -> None:
+        """Remember a trace that is not kept, if it is an operator's; `raw` are its spans."""
+        if len(raw) > _LARGEST or not has(raw, _CONSUMER) or all(span.kind != _CONSUMER_KIND for span in _kinds(raw)):
+            return
+        self.forget(trace_id)
+        self._bytes += len(raw)
+        pushed = self._changes.put(trace_id, RememberedChange(tuple(groups), arrived, spans, len(raw)))
+        self._bytes -= pushed[1].size if pushed else 0
+        while self._bytes > _MOST_BYTES:
+            self._bytes -= self._changes.popitem(last=False)[1].size
+
+    def forget(self, trace_id: bytes) -> None:
+        """Forget a trace: it was kept after all."""
+        if (known := self._changes.pop(trace_id, None)) is not None:
+            self._bytes -= known.size
+
+    def made(self, trace_id: bytes, groups: Iterable[Group]) -> Iterator[tuple[bytes, RememberedChange]]:
+        """Yield the remembered traces that a kept one links to as the change that made its configuration."""
+        for group in groups:
+            for target in _targets(trace_id, group.spans) if has(group.spans, _LINK) else ():
+                known = self._changes.get(target)
+                if known is None:
+                    self._wanted.put(target, trace_id)
+                else:
+                    self.forget(target)
+                    yield target, known
+
+    def take_over(self, other: "ConfigurationChanges") -> None:
+        """Remember what another remembers."""
+        for trace_id, known in other._changes.items():
+            self._changes.put(trace_id, known)
+            self._bytes += known.size
+        for target, trace_id in other._wanted.items():
+            self._wanted.put(target, trace_id)
+
+
+def _targets(trace_id: bytes, spans: bytes) -> Iterable[bytes]:
+    found = _links(b"".join(spans_with(_LINK, spans, trace_id, _MOST_LINKS)))
+    links = [link for span in found for link in span.links if _LINK in link]
+    return dict.fromkeys(link_targets(links, _MOST_LINKS))
+
+
+def configuring(judgement: Judgement, attempt: bytes) -> Judgement:
+    """Return the judgement on a trace that is kept for an attempt that was made with what it changed."""
+    reason = f"it changed the configuration of attempt {attempt.hex()}"
+    return judgement._replace(decision="sampled", policy=POLICY, reason=reason)
