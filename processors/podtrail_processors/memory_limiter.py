@@ -2,7 +2,8 @@
 
 It refuses at the door, before any pipeline has taken the batch, with an error that tells the sender to try again.
 Resident memory is measured once in an interval, and before what has come in since could exceed the limit. Before
-anything is refused, memory that was freed but kept is given back to the system, and garbage is collected.
+anything is refused, freed memory is given back to the system, garbage is collected, and memories that only enrich
+(numbers, links, pages) forget their older halves.
 """
 
 import os
@@ -21,6 +22,8 @@ from podtrail.otlp import Batch
 _MIB = 1 << 20
 _COPIES = 2
 """As which a request stands in memory: as it came, and as what it became."""
+_LEAST_SHRUNK = 1 << 20
+"""Bytes of enriching memories below which to forget more is of no use."""
 _WORTH = 0.05
 """Share of the memory that a collection has to free to be worth repeating as often."""
 _MOST_DOUBLED = 20
@@ -97,6 +100,13 @@ class Config(Model):
         )
         return [((), f"{text}: remove it, and bound tail_sampling by num_traces and maximum_held_mib")]
 
+    def allowed_bytes(self) -> int:
+        """Return the bytes above which spans are refused; 0 if the memory of the machine is not known."""
+        try:
+            return self.soft_limit(0 if self.limit_mib else total_memory())
+        except StartError:
+            return 0
+
     def hard_limit(self, total: int) -> int:
         """Return the bytes that may be used, given the bytes of memory there are."""
         return self.limit_mib * _MIB or total * self.limit_percentage // 100
@@ -145,6 +155,7 @@ class MemoryLimiter(PassingProcessor):
         self._collections = _Collections(config)
         self._memory_used, self._reclaim_memory = context.memory_used, context.reclaim_memory
         self._arriving = context.arriving
+        self._enriching = context.enriching
         self._log = context.log
         self._checked: int | None = None
         self._used = 0
@@ -154,6 +165,11 @@ class MemoryLimiter(PassingProcessor):
         """What had been received when memory was measured."""
         self._labels = (context.id,)
         self._accepted = context.metrics.counter("otelcol_processor_accepted_spans", "Spans let in.", ("processor",))
+        self._shrunk = context.metrics.counter(
+            "otelcol_processor_memory_limiter_forgotten_bytes",
+            "Estimated bytes of numbers, links and pages that were forgotten because memory was short.",
+            ("processor",),
+        )
         self._refused = context.metrics.counter(
             "otelcol_processor_refused_spans", "Spans refused for want of memory.", ("processor",)
         )
@@ -208,6 +224,18 @@ class MemoryLimiter(PassingProcessor):
         if used > self._soft_limit and self._collections.due(now, hard=used > self._hard_limit):
             before, used = used, self._reclaim_memory(collect=True)
             self._collections.done(now, before, used)
+        while used > self._soft_limit and (size := self._enriching.size()) > _LEAST_SHRUNK:
+            self._enriching.shrink()
+            freed, used = size - self._enriching.size(), self._reclaim_memory(collect=False)
+            self._shrunk.add(freed, *self._labels)
+            self._log.warning(
+                "memory is short: forgot %d MiB of numbers, links and pages: %d MiB in use, %d MiB allowed",
+                freed // _MIB,
+                used // _MIB,
+                self._soft_limit // _MIB,
+            )
+            if not freed:
+                break
         return used
 
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - it was asked in `admit`

@@ -245,3 +245,35 @@ def test_it_refuses_exactly_while_the_last_measurement_is_above_the_limit(steps:
         with pytest.raises(Refused) as refused:
             made.admit(BATCH, now)
         assert refused.value.after == (measured_at + SECOND - now) / SECOND
+
+
+class Pages:
+    """A memory that only enriches, of so many MiB."""
+
+    def __init__(self, memory: Memory, mib: int) -> None:
+        self.memory, self.mib = memory, mib
+        memory.mib += mib
+
+    def memory_size(self) -> int:
+        return self.mib * MIB
+
+    def shrink(self) -> None:
+        forgotten = self.mib - self.mib // 2
+        self.mib -= forgotten
+        self.memory.kept += forgotten
+
+
+@pytest.mark.parametrize(("others", "left", "refused"), [(50, 20, False), (79, 1, False), (85, 1, True)])
+def test_memories_that_only_enrich_shrink_before_a_span_is_refused(others: int, left: int, refused: bool) -> None:
+    memory = Memory(others)
+    pages = Pages(memory, 40)
+    made, context = limiter(memory)
+    context.enriching.register(pages)
+    if refused:
+        with pytest.raises(Refused):
+            made.admit(BATCH, START)
+    else:
+        made.admit(BATCH, START)
+    assert pages.mib == left
+    forgotten = context.metrics.snapshot()["otelcol_processor_memory_limiter_forgotten_bytes"]
+    assert forgotten == {"processor=memory_limiter": (40 - left) * MIB}

@@ -5,6 +5,7 @@ observer of these it takes the verdicts, so that attempts whose spans were sampl
 decision can be explained for a while.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
@@ -51,6 +52,10 @@ class Config(Model):
         description="Let whoever reaches an address beyond loopback look at the page, or send: without it such an "
         "address needs `auth`.",
     )
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:  # noqa: ARG002 - it takes no share
+        """Return the bytes that traces, Pods and decisions may take."""
+        return {"max_mib": self.max_mib << 20, "max_decisions_mib": self.max_decisions_mib << 20}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -45,6 +45,7 @@ class Viewer:
     def __init__(self, config: Config, context: Context) -> None:
         self.library = Library(max_mib=config.max_mib, max_decisions_mib=config.max_decisions_mib)
         self.stories, self.store = self.library.stories, self.library.store
+        context.enriching.register(self.library)
         self._metrics = context.metrics
         decisions = DecisionViews(self.library, SamplerMetrics(context.metrics))
         self._support = Support(context.support_files, decisions, lambda: self.clock().now)

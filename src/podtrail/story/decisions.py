@@ -143,7 +143,7 @@ class DecisionRing:
         self._whole_size += size
         if size > self._max_whole // _SHARE_OF_ONE or not verdict.groups:
             self._shorten(entry)
-        self._make_room()
+        self._make_room(self._max_whole, self._max_short)
 
     def find(self, trace_id: bytes) -> Sequence[DecisionEntry]:
         """Return what was decided about a trace, the latest decision first, those that only followed another last."""
@@ -183,10 +183,14 @@ class DecisionRing:
             self._shared.clear()
         return self._shared.setdefault(votes, votes)
 
-    def _make_room(self) -> None:
-        while self._whole_size > self._max_whole:
+    def shrink(self) -> None:
+        """Forget the older half, with the spans of half of those that have them."""
+        self._make_room(self._whole_size // 2, self._short_size // 2)
+
+    def _make_room(self, most_whole: int, most_short: int) -> None:
+        while self._whole_size > most_whole:
             self._shorten(self._entries[self._first_whole])
-        while self._short_size > self._max_short:
+        while self._short_size > most_short:
             oldest = next(iter(self._entries.values()))
             self._shorten(oldest)
             del self._entries[oldest.seq]

@@ -93,6 +93,16 @@ class Library:
         self.window = PolicyWindow()
         self._full = FullAttempts()
 
+    def memory_size(self) -> int:
+        """Return about how many bytes are held."""
+        return self.store.size + self.stories.size + self.decisions.size
+
+    def shrink(self) -> None:
+        """Forget the older half of traces, Pods and decisions."""
+        self.store.shrink()
+        self.stories.shrink()
+        self.decisions.shrink()
+
     def decide(self, pipeline: str, batch: Batch) -> None:
         """Take note of the verdicts of a batch; not of its spans."""
         if batch.verdicts:

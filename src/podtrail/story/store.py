@@ -55,8 +55,11 @@ class TraceStore:
         """Hold groups, letting go of the oldest traces for them."""
         for group in groups:
             self._put(group)
-        while self.size > self._max_bytes and self._held:
-            self._evict()
+        self._make_room(self._max_bytes)
+
+    def shrink(self) -> None:
+        """Forget the older half."""
+        self._make_room(self.size // 2)
 
     def get(self, trace_id: bytes) -> Sequence[Group]:
         """Return what is held of a trace; nothing for an unknown one."""
@@ -129,6 +132,10 @@ class TraceStore:
                 held.targets.add(link.trace_id)
                 noted += _LINK_SIZE
         return noted
+
+    def _make_room(self, most_bytes: int) -> None:
+        while self.size > most_bytes and self._held:
+            self._evict()
 
     def _evict(self) -> None:
         trace_id, held = self._held.popitem(last=False)

@@ -427,9 +427,21 @@ class Stories:
         pod.size -= story.size
         self._size -= story.size
 
+    def shrink(self) -> None:
+        """Forget the older half of Pods, attempts and findings."""
+        self._make_room(self._size // 2, self._findings_size // 2)
+        self.past.shrink(self.past.size // 2)
+        for remembered in (self._fates, self._let_go):
+            for _ in range((len(remembered) + 1) // 2):
+                remembered.popitem(last=False)
+
     def _forget(self) -> None:
-        most = self._max_bytes - self._least_past  # attempts that are past take what Pods leave, and never less
-        while len(self._pods) > self._max_pods or (self._size > most and self._pods):
+        # Attempts that are past take what Pods leave, and never less than `_least_past`.
+        self._make_room(self._max_bytes - self._least_past, self._max_findings)
+        self.past.shrink(max(self._least_past, min(self._max_bytes // 4, self._max_bytes - self._size)))
+
+    def _make_room(self, most_bytes: int, most_findings: int) -> None:
+        while len(self._pods) > self._max_pods or (self._size > most_bytes and self._pods):
             key, pod = self._pods.popitem(last=False)
             named = self._named.pop(pod.facts.name)
             if len(named) > 1:
@@ -445,9 +457,8 @@ class Stories:
             self._lives.pop(pod.facts.life_trace_id, None)
             self._size -= pod.size
             self.tallies.forgotten_pods += 1
-        self.past.shrink(max(self._least_past, min(self._max_bytes // 4, self._max_bytes - self._size)))
         # Spans of one trace come close together: findings are only kept for those that may still come.
-        while self._findings_size > self._max_findings or len(self._findings) > 2_000:
+        while self._findings_size > most_findings or len(self._findings) > 2_000:
             _, (_, size) = self._findings.popitem(last=False)
             self._findings_size -= size
 
