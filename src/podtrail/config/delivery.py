@@ -101,3 +101,9 @@ class DeliverySettings(Model):
     sending_queue: QueueSettings = Field(
         default_factory=QueueSettings, description="The queue in front of the exporter."
     )
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:  # noqa: ARG002 - it takes no share
+        """Return the bytes that the queue may take where it is bounded in bytes; only delivery empties it."""
+        queue = self.sending_queue
+        bounded = queue.enabled and queue.sizer == "bytes" and queue.storage is None
+        return {"sending_queue::queue_size": queue.queue_size if bounded else 0}

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from podtrail.component import BatchObserver, Metrics, ServesPage, StartError
@@ -19,6 +19,7 @@ from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.ledger import Balance
+from podtrail.pipeline.memory_budget import container_limit, excess, memory_budget
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
 from podtrail.service.log_ring import LogRing
@@ -99,9 +100,12 @@ class Service:
         publish_ledger(self.metrics, self.balances)
 
     def _wired(self, settings: Settings, predecessor: Graph | None) -> Graph:
+        budget = memory_budget(settings, container_limit())
+        if warning := excess(settings, budget):
+            _LOG.warning(warning)
         return Graph(
             settings,
-            self._host,
+            replace(self._host, memory_budget=budget),
             self._clock,
             observers=self._observers,
             predecessor=predecessor,

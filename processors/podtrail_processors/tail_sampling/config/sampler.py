@@ -15,7 +15,7 @@ from pydantic import (
 from podtrail.config.feature_gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
 from podtrail.config.mistakes import Mistake, Mistakes
-from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
+from podtrail.config.types import SECOND, Duration, Model, NonNegativeDuration, WarningPath
 from podtrail_processors.tail_sampling.config.linked_traces import LinkedTracesConfig
 from podtrail_processors.tail_sampling.config.stress_relief import StressReliefConfig
 from podtrail_processors.tail_sampling.policies import conjunction, negation
@@ -25,6 +25,8 @@ from podtrail_processors.tail_sampling.policies.lenient import Int64, Uint64
 
 _MOST_SHARDS = 256
 _MOST_REMEMBERED = 1_000_000_000
+_DECIDED_BYTES, _CACHED_BYTES, _KEPT_BYTES, _NOT_KEPT_BYTES = 450, 180, 6, 9
+"""What a decided trace and a remembered decision take in memory, as measured."""
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _STORAGE = "here it is the key that keeps undecided traces on disk, and needs no gate"
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
@@ -87,10 +89,10 @@ class DecisionCacheConfig(Model):
 class Config(Model):
     """Settings of `tail_sampling`."""
 
-    decision_wait: NonNegativeDuration = Field(
+    decision_wait: Duration = Field(
         30 * SECOND, description="A trace is decided so long after its first span; whole seconds count, at least one."
     )
-    decision_wait_after_root_received: NonNegativeDuration = Field(
+    decision_wait_after_root_received: Duration = Field(
         0, description="Or so long after its root arrived, if that is earlier; 0: off. Above a second whole ones count."
     )
     decision_idle: NonNegativeDuration = Field(
@@ -265,6 +267,10 @@ class Config(Model):
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is accepted without doing anything, and what keeps nothing."""
         found: list[tuple[WarningPath, str]] = []
+        if self.decision_wait < 0:
+            found.append((("decision_wait",), "is negative: a trace is decided after 1s, as in the Collector"))
+        if self.decision_wait_after_root_received < 0:
+            found.append((("decision_wait_after_root_received",), "is negative: it is off, as in the Collector"))
         if self.expected_new_traces_per_sec:
             found.append((("expected_new_traces_per_sec",), "has no effect: nothing is allocated in advance"))
         if self.tail_storage:
@@ -316,3 +322,17 @@ class Config(Model):
             yield f"beside target_rate {chance} distorts the counts that thresholds tell: it chooses otherwise"
         if self.num_shards > 1 and policy.create().learners():
             yield "learns from a part of all attempts: each shard has its own"
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return the bytes of decided traces, remembered decisions and, where that is bounded, undecided traces."""
+        caches, memory = self.decision_cache, self.decision_memory
+        cached = max(0, caches.sampled_cache_size) + max(0, caches.non_sampled_cache_size)
+        compact = memory.kept * _KEPT_BYTES + memory.not_kept * _NOT_KEPT_BYTES
+        return {
+            "maximum_held_mib": self.maximum_held_mib << 20,
+            # Where a cache remembers decisions, decided traces do not stay.
+            "num_traces": 0 if cached or compact else self.num_traces * _DECIDED_BYTES,
+            "decision_cache": cached * _CACHED_BYTES,
+            "decision_memory": compact,
+            **self.linked_traces.memory_bounds(budget),
+        }
