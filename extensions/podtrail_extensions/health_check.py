@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import Field
 
 from podtrail.component import Context, Factory
-from podtrail.config.types import Endpoint, Model, format_duration
+from podtrail.component.refusals import Refusing
+from podtrail.config.types import Endpoint, Model, PositiveDuration, format_duration
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest, Response
@@ -25,6 +26,20 @@ class ResponseBody(Model):
 
     healthy: str = Field("", description="Body while the pipelines run; empty: JSON with status and uptime.")
     unhealthy: str = Field("", description="Body while they do not; empty: JSON with the status.")
+
+
+class ComponentHealth(Model):
+    """What of the components' health counts, as the Collector's health check v2 has it."""
+
+    include_permanent_errors: bool = Field(
+        False, description="Accepted from the Collector; a component that can't go on ends podtrail."
+    )
+    include_recoverable_errors: bool = Field(
+        False,
+        description="Answer 503 once podtrail has refused every request for `recovery_duration`. Behind a liveness "
+        "probe this restarts it, and what it holds in memory is lost.",
+    )
+    recovery_duration: PositiveDuration = Field(60 * _SECOND, description="How long errors may last.")
 
 
 class Config(Model):
@@ -52,14 +67,15 @@ class Config(Model):
             ),
             "remove it: probes are answered over plain HTTP, and need no more",
         ),
-        **dict.fromkeys(
-            ("check_collector_pipeline", "component_health"), "remove it: ask podtrail's metrics how deliveries fare"
-        ),
+        "check_collector_pipeline": "remove it: ask podtrail's metrics how deliveries fare, or set component_health",
         **dict.fromkeys(("grpc", "http", "use_v2"), "remove it: use endpoint and path"),
     }
 
     endpoint: Endpoint = Field("localhost:13133", description="Where to listen, host:port.")
     path: str = Field("/", pattern="^/", description="Path to answer at; one that ends in / answers below it as well.")
+    component_health: ComponentHealth = Field(
+        default_factory=ComponentHealth, description="Whether errors of components count."
+    )
     response_body: ResponseBody | None = Field(None, description="Bodies to answer with; absent: JSON.")
 
 
@@ -70,6 +86,7 @@ class HealthCheck:
         self._config = config
         self._log = context.log
         self._since: int | None = None
+        self._refusals = context.refusals
         self._stack = AsyncExitStack()
         self.endpoint = config.endpoint
         """Where it listens; with the port that the system chose when that of the configuration is 0."""
@@ -108,19 +125,35 @@ class HealthCheck:
         path = self._config.path
         if request.path != path and not (path.endswith("/") and request.path.startswith(path)):
             return web.Response(status=404, text="404 page not found\n")
-        status = 503 if self._since is None else 200
+        now = time.time_ns()
+        refusing = self._refusals.refusing(now)
+        if refusing is not None and now - refusing.since < self._config.component_health.recovery_duration:
+            refusing = None
+        is_healthy = self._since is not None and (
+            refusing is None or not self._config.component_health.include_recoverable_errors
+        )
+        status = 200 if is_healthy else 503
         bodies = self._config.response_body
-        body = "" if bodies is None else bodies.unhealthy if self._since is None else bodies.healthy
+        body = "" if bodies is None else bodies.healthy if is_healthy else bodies.unhealthy
         if body:
             return web.Response(status=status, text=body)
-        return web.Response(status=status, text=json.dumps(_state(self._since)), content_type="application/json")
+        state = _state(self._since, refusing, now)
+        return web.Response(status=status, text=json.dumps(state), content_type="application/json")
 
 
-def _state(since: int | None) -> dict[str, str]:
+def _state(since: int | None, refusing: Refusing | None, now: int) -> dict[str, str]:
     if since is None:
         return {"status": "Server not available", "upSince": _NEVER, "uptime": ""}
-    up_since = datetime.fromtimestamp(since / _SECOND, UTC).isoformat().replace("+00:00", "Z")
-    return {"status": "Server available", "upSince": up_since, "uptime": format_duration(time.time_ns() - since)}
+    state = {"status": "Server available", "upSince": _utc(since), "uptime": format_duration(now - since)}
+    if refusing is not None:
+        lasts = format_duration((now - refusing.since) // _SECOND * _SECOND)
+        state["status"] = f"Server available, but refuses all spans for {lasts}: {refusing.reason}"
+        state["refusingSince"] = _utc(refusing.since)
+    return state
+
+
+def _utc(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds / _SECOND, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _create(config: Config, context: Context) -> HealthCheck:

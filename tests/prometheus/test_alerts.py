@@ -31,6 +31,16 @@ CASES: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
         {"otelcol_receiver_refused_spans{receiver='otlp'}": "0+5x60"},
         {"otelcol_receiver_refused_spans{receiver='otlp'}": "0x20 5x40"},
     ),
+    "PodtrailRefusingEverything": (
+        {
+            "otelcol_receiver_refused_spans{receiver='otlp'}": "0+5x60",
+            "otelcol_receiver_accepted_spans{receiver='otlp'}": "0+5x50 250x10",
+        },
+        {
+            "otelcol_receiver_refused_spans{receiver='otlp'}": "0+5x60",
+            "otelcol_receiver_accepted_spans{receiver='otlp'}": "0+1x60",
+        },
+    ),
     "PodtrailQueueFilling": (
         {**QUEUE, "otelcol_exporter_queue_size{exporter='a'}": "90x60"},
         {**QUEUE, "otelcol_exporter_queue_size{exporter='a'}": "70x60"},
