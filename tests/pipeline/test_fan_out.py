@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
@@ -310,3 +310,30 @@ async def test_while_the_disk_of_the_log_hangs_the_sender_is_told_so(tmp_path: P
         await consumer(batch_of("comes in a reload"))
     await made.queue.drain(0)
     await journal.close()
+
+
+async def test_a_batch_that_waits_out_a_reload_goes_where_the_reload_has_led() -> None:
+    """A pipeline that was durable is no longer, or became it: the log is looked up after the wait."""
+    async with stalled() as made:
+
+        class Log:
+            writing = False
+            batches: ClassVar[list[Batch]] = []
+
+            async def take(self, _receiver: str, batch: Batch, _came: int, _drivers: object) -> None:
+                self.batches.append(batch)
+
+        log: Any = Log()
+        consumer = FanOutConsumer([made.driver], made.consumer._clock, log=log)
+        consumer.shut()
+        waiting = asyncio.ensure_future(consumer(batch_of("durable before")))
+        await asyncio.sleep(0)
+        consumer.lead_to([made.driver], None)
+        await waiting
+        assert (made.driver.chain.ledger.received, log.batches) == (1, [])
+        consumer.shut()
+        waiting = asyncio.ensure_future(consumer(batch_of("durable after")))
+        await asyncio.sleep(0)
+        consumer.lead_to([made.driver], log)
+        await waiting
+        assert (made.driver.chain.ledger.received, len(log.batches)) == (1, 1)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from podtrail.component import Lost, Refused
+from podtrail.component.refusals import RefusalWatch
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS
 from podtrail.pipeline.clock import PipelineClock
@@ -54,6 +55,7 @@ class FanOutConsumer:
         *,
         receiver: str = "",
         log: Log | None = None,
+        refusals: RefusalWatch | None = None,
     ) -> None:
         """Lead from a receiver to pipelines.
 
@@ -63,8 +65,10 @@ class FanOutConsumer:
             deadline: the seconds that a batch waits for room, None for as long as it takes.
             receiver: its id.
             log: where it is written first, None when no pipeline asks for that.
+            refusals: notes which batches are refused and accepted.
         """
         self._receiver = receiver
+        self._refusals = refusals or RefusalWatch()
         self._log = log
         self._drivers = tuple(drivers)
         self._persistent = _persistent(drivers)
@@ -105,8 +109,17 @@ class FanOutConsumer:
             Refused: one takes nothing, whatever it is.
         """
         now = self._now()
-        for driver in self._drivers:
-            driver.chain.ask(now)
+        with self._noting_refusal():
+            for driver in self._drivers:
+                driver.chain.ask(now)
+
+    @contextmanager
+    def _noting_refusal(self) -> Iterator[None]:
+        try:
+            yield
+        except Refused as refused:
+            self._refusals.refused(str(refused), self._clock.now())
+            raise
 
     async def __call__(self, batch: Batch) -> None:
         """Hand a batch over, waiting for room.
@@ -118,6 +131,11 @@ class FanOutConsumer:
             Refused: a pipeline does not want it now, or its queue can't write it.
             Lost: a processor failed on it.
         """
+        with self._noting_refusal():
+            await self._hand_over(batch)
+        self._refusals.accepted()
+
+    async def _hand_over(self, batch: Batch) -> None:
         came = self._now()
         self._admit(batch, came)  # what waits takes memory: it is not let into the line without being asked
         in_the_way: Outlet | Driver | None = None
@@ -165,31 +183,33 @@ class FanOutConsumer:
             self._waiting -= size
 
     async def _try(self, batch: Batch, came: int) -> Outlet | Driver | None:
-        if self._log is not None:
-            await self._open.wait()
-            return await self._log.take(self._receiver, batch, came, self._drivers)
-        async with AsyncExitStack() as locks:
-            await self._enter(locks)
-            drivers = self._drivers
-            # As of when it came: what was not due by then is not decided without it, however late the pipelines are.
-            now = self._not_before(came)
-            try:
-                for driver in drivers:
-                    if (full := await driver.advance(now)) is not None:
-                        return full
-                return self._let_in(batch, now)
-            finally:
-                self._leave(drivers)
-
-    async def _enter(self, locks: AsyncExitStack) -> None:
         while True:
             await self._open.wait()
-            drivers = self._drivers
+            log = self._log  # a reload may have put another one there, or none, while this waited
+            if log is not None:
+                return await log.take(self._receiver, batch, came, self._drivers)
+            async with AsyncExitStack() as locks:
+                if await self._enter(locks):
+                    return await self._try_locked(batch, came)
+
+    async def _try_locked(self, batch: Batch, came: int) -> Outlet | Driver | None:
+        drivers = self._drivers
+        # As of when it came: what was not due by then is not decided without it, however late the pipelines are.
+        now = self._not_before(came)
+        try:
             for driver in drivers:
-                await locks.enter_async_context(driver.lock)
-            if self._open.is_set() and drivers is self._drivers:
-                return
-            await locks.aclose()
+                if (full := await driver.advance(now)) is not None:
+                    return full
+            return self._let_in(batch, now)
+        finally:
+            self._leave(drivers)
+
+    async def _enter(self, locks: AsyncExitStack) -> bool:
+        """Take the locks of all pipelines; return False if a reload has swapped them meanwhile."""
+        drivers = self._drivers
+        for driver in drivers:
+            await locks.enter_async_context(driver.lock)
+        return self._open.is_set() and drivers is self._drivers
 
     def take(self, batch: Batch) -> bool:
         """Hand a batch over if nothing has to be waited for; return whether it was.
@@ -207,9 +227,13 @@ class FanOutConsumer:
             for driver in self._drivers:
                 if driver.chain.advance(now, SLICE_SPANS) or driver.carry() is not None:
                     return False
-            return self._let_in(batch, now) is None
+            with self._noting_refusal():
+                taken = self._let_in(batch, now) is None
         finally:
             self._leave(self._drivers)
+        if taken:
+            self._refusals.accepted()
+        return taken
 
     def _now(self) -> int:
         return self._not_before(self._clock.now())

@@ -88,7 +88,9 @@ class Graph:
         """Drivers of pipelines that a reload has removed: what they put into queues is still owed."""
         self._joining: list[tuple[Driver, Outlet]] = []
         self._timers: list[asyncio.Task[None]] = []
-        self._receiving: RunningReceivers = RunningReceivers(self.receivers, clock, make_partitions, host.tracer)
+        self._receiving: RunningReceivers = RunningReceivers(
+            self.receivers, clock, make_partitions, host.tracer, host.refusals
+        )
 
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[ContainedObserver]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None

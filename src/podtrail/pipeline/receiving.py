@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from podtrail.component import ComponentError, Receiver
 from podtrail.component.failures import told
+from podtrail.component.refusals import RefusalWatch
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver
 from podtrail.pipeline.fan_out import DEADLINE, FanOutConsumer, Log
@@ -30,6 +31,7 @@ class RunningReceivers:
         clock: PipelineClock,
         make_partitions: MakePartitions | None,
         tracer: "Tracer | None" = None,
+        refusals: RefusalWatch | None = None,
     ) -> None:
         """Run none yet.
 
@@ -38,11 +40,13 @@ class RunningReceivers:
             clock: of the pipelines.
             make_partitions: makes what partitioned receivers feed; None where there are none.
             tracer: makes podtrail's own spans of what they hand over; None for none.
+            refusals: notes which batches are refused and accepted.
         """
         self._receivers = receivers
         self._clock = clock
         self._make_partitions = make_partitions
-        self._make_consumer = FanOutConsumer if tracer is None else partial(TracedFanOut, tracer)
+        make_consumer = FanOutConsumer if tracer is None else partial(TracedFanOut, tracer)
+        self._make_consumer = partial(make_consumer, refusals=refusals)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._consumers: dict[str, FanOutConsumer] = {}
         self._partitions: dict[str, PartitionedConsumer] = {}
