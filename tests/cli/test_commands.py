@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 
 from podtrail.cli import main
 
+DATA = Path(__file__).parents[1] / "data"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "recording.yaml"
+
 CONFIG = """\
 receivers:
   otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}
@@ -84,7 +87,7 @@ def test_several_configurations_are_merged(config: Path, tmp_path: Path) -> None
     ("arguments", "message"),
     [
         ((), "Usage: podtrail"),
-        (("valdate",), "No such command 'valdate'"),
+        (("valdate",), "no such command 'valdate'; did you mean validate? commands: run, validate"),
         (("validate",), "Missing option '--config'"),
         (("validate", "--confg=x"), "No such option '--confg'"),
         (("validate", "--config=/nowhere.yaml"), "/nowhere.yaml: there is no such file"),
@@ -192,3 +195,33 @@ def test_runs_with_closed_standard_streams(tmp_path: Path, closed: str) -> None:
     command = f"{sys.executable} -m podtrail run --exit-when-done --config config.yaml {closed}"
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, timeout=600).returncode == 0
     assert (tmp_path / "out.jsonl").read_text().startswith('{"resourceSpans"')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("recording", "mrge"), "no such command 'mrge'; did you mean merge? commands: merge, cut, anonymize, stat"),
+        (("why", "pening"), "no command 'pening'; did you mean pending? a Pod: "),
+        (("record", "--from", "localhost:99999", "--to", "x.otlp"), "'localhost:99999' has no port from 0 to 65535"),
+    ],
+)
+def test_a_mistyped_word_is_named_with_what_would_be_right(arguments: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(main, arguments)
+    assert (done.exit_code, isinstance(done.exception, SystemExit)) == (2, True)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", r"caf\u00e9 \ud83d\ude00"), ("latin-1", "café \\ud83d\\ude00")]
+)
+def test_characters_that_the_terminal_lacks_are_escaped(encoding: str, shown: str, tmp_path: Path) -> None:
+    policies = "yaml:processors::tail_sampling::policies: [{name: café 😀, type: always_sample}]"
+    recording = DATA / "recordings" / "apiserver.otlp.jsonl"
+    done = subprocess.run(
+        [sys.executable, "-m", "podtrail", "replay", f"--config={EXAMPLE}", f"--config={policies}", recording],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert shown in done.stdout.decode(encoding)

@@ -3,9 +3,13 @@
 Exit codes: 0 done; 1 the work failed or an expectation did not hold; 2 usage or configuration.
 """
 
+import codecs
 import errno
+import io
+import json
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Final
 
 import click
@@ -40,6 +44,7 @@ _COMMANDS: Final = {
 }
 
 
+_ESCAPED: Final = "podtrail.escaped"
 _OUTPUT_FAILS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
@@ -49,6 +54,7 @@ class _Main(LazyGroup):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Call the command; an output that takes nothing more ends it with a line and exit code 1."""
         _open_closed_streams()
+        _escape_characters()
         try:
             try:
                 return super().main(*args, **extra)
@@ -80,6 +86,22 @@ def _open_closed_streams() -> None:
             if nowhere.fileno() != number:
                 os.dup2(nowhere.fileno(), number)
             setattr(sys, name, nowhere)
+
+
+def _escape_characters() -> None:
+    r"""Have characters that the terminal's encoding lacks, and bytes of file names, written as `\u2026`, as in JSON."""
+    codecs.register_error(_ESCAPED, _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with suppress(OSError, ValueError):  # it is closed, or no longer what it was when it was opened
+                stream.reconfigure(errors=_ESCAPED)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    escaped = json.dumps(error.object[error.start : error.end])[1:-1]
+    return escaped, error.end
 
 
 def _flush_messages() -> None:

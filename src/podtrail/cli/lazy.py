@@ -32,6 +32,23 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called.
+
+        Raises:
+            UsageError: there is none of this name; the text names those that are spelled alike.
+        """
+        named = args[0]
+        if named not in self._named and not named.startswith("-") and not ctx.resilient_parsing:
+            from podtrail.config import printable  # loading takes time that no valid command should cost
+            from podtrail.config.problem import did_you_mean
+
+            hint = did_you_mean(named, self.list_commands(ctx), "commands")
+            raise click.UsageError(f"no such command {printable(repr(named))}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands, which are not imported for it, and the options."""
         named = [

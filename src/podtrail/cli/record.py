@@ -32,6 +32,10 @@ def _sources(_context: click.Context, _option: click.Parameter, value: tuple[str
             listens |= _DEFAULTS
         elif address and not Path(source).exists():
             protocol = address[1] or "grpc"
+            try:
+                host_port(address[2])
+            except ValueError as error:
+                raise click.BadParameter(str(error)) from None
             if protocol in listens:
                 raise click.BadParameter(f"{protocol} is listened for twice, {source} and {listens[protocol]}")
             listens[protocol] = address[2]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -27,7 +28,9 @@ class _WhyGroup(click.Group):
         if self.get_command(ctx, asked) is None and not asked.startswith("-"):
             what = "trace" if _TRACE_ID.fullmatch(asked) else "pod"
             typed = f"{typed_program()} " + " ".join(map(shell_word, ("why", what, *args)))
-            raise click.UsageError(f"no command {printable(asked)!r}; a {what.capitalize()}: {typed}", ctx)
+            close = get_close_matches(asked.lower(), self.list_commands(ctx), n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise click.UsageError(f"no command {printable(asked)!r}; {meant}a {what.capitalize()}: {typed}", ctx)
         return super().resolve_command(ctx, args)
 
 
