@@ -22,7 +22,7 @@ from podtrail.otlp import (
 )
 from podtrail.story.link import CONFIGURATION, is_back_link, link_type
 from podtrail.story.pace import plugin_time
-from podtrail.story.phases import Phase, PhaseTimes
+from podtrail.story.phases import Phase, PhaseSums, PhaseTimes
 from podtrail.story.score_table import ScoreTable, read_scores
 from podtrail.story.values import number, text
 
@@ -38,6 +38,7 @@ _MAX_NAMES = 50
 _LONGEST_GENERATION = 64
 _MAX_VICTIMS = 10
 _NO_WHY = Why()
+_NO_PHASES = PhaseSums()
 
 
 class SlowestPlugin(NamedTuple):
@@ -180,6 +181,7 @@ class AttemptStory:
     slowest: SlowestPlugin | None = None
     phases: tuple[Phase, ...] = ()
     """Where the time went, the longest first."""
+    phase_sums: PhaseSums = _NO_PHASES
     victims: PreemptedPods | None = None
     scores: ScoreTable | None = None
     """The best nodes; None where nothing was scored or no span tells."""
@@ -272,6 +274,7 @@ class AttemptStory:
             nominated_node=findings.nominated_node or self.nominated_node,
             slowest=findings.slowest,
             phases=findings.times.longest(),
+            phase_sums=findings.times.sums(),
             victims=findings.victims or self.victims,
             scores=findings.scores,
         )

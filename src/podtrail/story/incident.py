@@ -26,6 +26,7 @@ from podtrail.story.past_attempts import PastAttempts
 from podtrail.story.pod import PodStory
 from podtrail.story.pod_state import POD_STATES
 from podtrail.story.refusal_index import plugins_that_refused, refusals_of
+from podtrail.story.slow_part import slow_part
 from podtrail.story.time_range import TimeRange
 from podtrail.story.words import duration, several
 
@@ -354,10 +355,10 @@ def _concerned(
 
 def _slowness(within: Sequence[AttemptStory]) -> str:
     longest = max(within, key=lambda attempt: attempt.duration or 0)
-    if longest.slowest is None:
+    part = slow_part(longest)
+    if part is None:
         return f"an attempt took {duration(longest.duration)}"
-    point, plugin, took = longest.slowest
-    return f"{f'{point}: ' if point else ''}{plugin} took {duration(took)} of {duration(longest.duration)}"
+    return f"{part.what} took {duration(part.took)} of {duration(longest.duration)}"
 
 
 def _slices(tally: _Tally) -> tuple[IncidentSlice, ...]:

@@ -140,4 +140,5 @@ def _brief(attempt: AttemptStory, why: Why) -> AttemptStory:
         victims=None,
         slowest=attempt.slowest if slow else None,
         phases=attempt.phases if slow else (),
+        phase_sums=attempt.phase_sums,
     )

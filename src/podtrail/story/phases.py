@@ -28,6 +28,17 @@ _MOST_PHASES = 3
 _MOST_PLUGINS = 64
 
 
+OF_BINDING = frozenset({"waitOnPermit", "preBind", "bind", "postBind"})
+"""Those of the binding cycle."""
+
+
+class PhaseSums(NamedTuple):
+    """How long the phases of each cycle took together, in nanoseconds."""
+
+    scheduling: int = 0
+    binding: int = 0
+
+
 class Phase(NamedTuple):
     """One phase of an attempt. Lengths of time are nanoseconds."""
 
@@ -38,6 +49,12 @@ class Phase(NamedTuple):
     plugin: str
     """The one that took longest; "" where no span of a plugin tells."""
     plugin_took: int
+
+
+def _has_own_time(span: SpanView) -> bool:
+    """Return False for a span of a rebuilt attempt that has the time of its phase or cycle for want of its own."""
+    inferred = span.attributes.get("podtrail.inferred")
+    return not any("nothing tells" in text(each) for each in inferred) if isinstance(inferred, list) else True
 
 
 @dataclass(slots=True)
@@ -57,7 +74,7 @@ class PhaseTimes:
 
     def phase(self, span: SpanView) -> None:
         """Take in the span of a phase."""
-        if span.name in POINTS:
+        if span.name in POINTS and _has_own_time(span):
             self.phases[span.name] = max(self.phases.get(span.name, 0), span.duration or 0)
 
     def plugin(self, span: SpanView, plugin: str) -> None:
@@ -67,8 +84,9 @@ class PhaseTimes:
             return
         asked = self.plugins.setdefault(point, {})
         if plugin in asked or len(asked) < _MOST_PLUGINS:
-            took = plugin_time(span)
-            if plugin not in asked:
+            timed = _has_own_time(span)
+            took = plugin_time(span) if timed else 0
+            if plugin not in asked and timed:
                 self.news.append(PluginCall(point, plugin, span.start, took))
             asked[plugin] = max(asked.get(plugin, 0), took)
 
@@ -83,5 +101,10 @@ class PhaseTimes:
         for name in {**self.phases, **self.plugins}:
             asked = self.plugins.get(name, {})
             plugin, most = max(asked.items(), key=lambda item: item[1], default=("", 0))
-            told.append(Phase(name, max(self.phases.get(name, 0), most), len(asked), plugin, most))
+            told.append(Phase(name, self.phases.get(name) or most, len(asked), plugin, most))
         return tuple(sorted(told, key=lambda phase: -phase.took)[:_MOST_PHASES])
+
+    def sums(self) -> PhaseSums:
+        """Return how long all phases of either cycle took together."""
+        binding = sum(took for name, took in self.phases.items() if name in OF_BINDING)
+        return PhaseSums(sum(self.phases.values()) - binding, binding)

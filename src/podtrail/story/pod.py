@@ -12,7 +12,8 @@ from podtrail.story.bind import BIND, read_bind_refusal
 from podtrail.story.on_node import NodeStory
 from podtrail.story.pod_facts import PodFacts
 from podtrail.story.pod_state import POD_STATES, PodState
-from podtrail.story.words import duration, several
+from podtrail.story.slow_part import slow_words
+from podtrail.story.words import several
 
 GATES: Final = "SchedulingGates"
 """The plugin that keeps a gated Pod from being tried."""
@@ -23,6 +24,8 @@ _MAY_BE_SLOW = frozenset({"scheduled", "starting", "running"})
 _NO_NODE_FITS = frozenset({"unschedulable", "preempting"})
 _READY_WITHIN = 30_000_000_000
 """Nanoseconds from its last start that are left to a Pod to be ready, until it is to be looked at."""
+_WORTH = 10
+"""A plugin that takes less than this part of an attempt did not make it slow."""
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
 
@@ -107,9 +110,11 @@ class PodStory:
 
     @cached_property
     def plugins(self) -> frozenset[str]:
-        """Plugins that refused it or were the slowest of a phase."""
+        """Plugins that refused it or took a tenth of an attempt."""
         found = {no.plugin for attempt in self.attempts for no in attempt.why.rejections}
-        found.update(phase.plugin for attempt in self.attempts for phase in attempt.phases)
+        for attempt in self.attempts:
+            least = (attempt.duration or 0) / _WORTH
+            found.update(phase.plugin for phase in attempt.phases if phase.plugin_took and phase.plugin_took >= least)
         if self.gates and not self.attempts:
             found.add(GATES)
         if self.last and self.last.bind_error:
@@ -320,7 +325,7 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
             node = _node(told, state)
             return f"nominated {node}" if node else "waits for Pods to go"
         case _ if slow:
-            return _slow(max(told, key=lambda attempt: attempt.duration or 0))
+            return slow_words(max(told, key=lambda attempt: attempt.duration or 0))
         case "scheduled":
             node = (last.selected_node if last and last.result == "Success" else "") or facts.node
             return f"on {node}" if node else ""
@@ -338,12 +343,3 @@ def _headline_on(story: NodeStory) -> str:
         return f"{ended[-1].reason}: {ended[-1].error}" if ended[-1].error else ended[-1].reason
     again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
     return f"on {story.node}{again}" if story.node else again.removeprefix(", ")
-
-
-def _slow(attempt: AttemptStory) -> str:
-    took = attempt.duration or 0
-    if not attempt.slowest or not took:
-        return f"an attempt took {duration(took)}"
-    point, plugin, of_it = attempt.slowest
-    share = round(100 * min(of_it, took) / took)
-    return f"{point + ': ' if point else ''}{plugin} took {share} %"
