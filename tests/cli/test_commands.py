@@ -13,6 +13,7 @@ from podtrail.cli import main
 
 DATA = Path(__file__).parents[1] / "data"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recording.yaml"
+POLICY_TESTS = EXAMPLE.parent / "policies" / "failed-and-slow_test.yaml"
 
 CONFIG = """\
 receivers:
@@ -225,3 +226,34 @@ def test_characters_that_the_terminal_lacks_are_escaped(encoding: str, shown: st
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert shown in done.stdout.decode(encoding)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "replay --config EXAMPLE gone",
+        "backtest --candidate EXAMPLE gone",
+        "suggest --budget 1MB/day gone",
+        "recording stat gone",
+        "recording merge gone --to to.otlp",
+        "record --from gone --to to.otlp",
+        "why pending --from gone",
+        "why pending --log gone",
+        "report incident gone",
+        "reconstruct --log gone",
+        "reconstruct --log RECORDING --output gone/to.otlp",
+        "test gone",
+        "test TESTS --junit gone/to.xml",
+        "generate --workload gone --to to.otlp",
+        "generate --like quiet --length 5s --to gone/to.otlp",
+        "validate --config gone",
+    ],
+)
+def test_a_missing_file_or_folder_is_named_with_exit_code_2(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {"EXAMPLE": EXAMPLE, "RECORDING": DATA / "recordings" / "apiserver.otlp.jsonl", "TESTS": POLICY_TESTS}
+    done = CliRunner().invoke(main, [str(named.get(word, word)) for word in arguments.split()])
+    assert "gone" in done.output
+    assert (done.exit_code, done.exception.__class__) == (2, SystemExit)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from podtrail.config import ConfigError, Document, printable
 from podtrail.config.problem import Position, Problem, Source
-from podtrail.config.types import DeliverySettings, Duration, Endpoint, Headers, Model, PositiveDuration
+from podtrail.config.types import DeliverySettings, Duration, Endpoint, Headers, Model, PositiveDuration, parse_duration
 from podtrail.config.validation import Validator
 
 
@@ -239,3 +239,16 @@ def test_a_report_can_not_move_the_cursor_or_turn_text_around() -> None:
 
 def test_printable_text_stays_as_it_is() -> None:
     assert printable("größe ✓ 日本") == "größe ✓ 日本"
+
+
+@pytest.mark.parametrize(
+    ("default", "written", "meant"),
+    [("200ms", 200, "200ms"), ("30s", 30, "30s"), ("5s", 5000, "5000ms"), ("0s", 10, "10s"), ("0s", 500, "500ms")],
+)
+def test_a_number_without_a_unit_is_taken_for_what_is_near_the_default(default: str, written: int, meant: str) -> None:
+    class Waiting(Model):
+        wait: Duration = parse_duration(default)
+
+    check = Validator(Document.from_text(f"s: {{wait: {written}}}\n", "c.yaml").root)
+    check.read(Waiting, ("s",))
+    assert [warning.hint for warning in check.warnings] == [f"did you mean {meant}?"]

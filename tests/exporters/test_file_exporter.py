@@ -1,6 +1,7 @@
 """The file exporter: what stands in the files, whatever happens meanwhile."""
 
 import asyncio
+import errno
 import gzip
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 import zstandard
 from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from podtrail_exporters.file.log_file import LogFile
 
 from podtrail.cli import main
 from podtrail.component import Retryable, StartError
@@ -401,3 +403,24 @@ def test_a_fifo_that_nobody_reads_yet_is_waited_for_while_all_else_goes_on(tmp_p
     assert asyncio.run(main()).count(b"\n") == 1
     (other,) = set(paths.values()) - {paths[key]}
     assert len(other.read_bytes().splitlines()) == 1
+
+
+async def test_a_file_that_can_not_be_forced_onto_the_disk_is_named_once_beside_one_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = asyncio.Semaphore(0)
+    loop = asyncio.get_running_loop()
+
+    def sync(file: LogFile) -> None:
+        loop.call_soon_threadsafe(looked.release)
+        if file.path.name == "bad":
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(LogFile, "sync", sync)
+    paths = {"path": str(tmp_path / "bad"), "decisions_path": str(tmp_path / "good")}
+    async with make_exporter("file", flush_interval="1ms", **paths):
+        for _ in range(8):
+            await looked.acquire()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"can't force {tmp_path / 'bad'} onto the disk: Input/output error"
+    ]

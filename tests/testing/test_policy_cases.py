@@ -230,7 +230,7 @@ WRONG = {
         "name",
     ),
     "  - {name: x, given: [trace t: []], expect: {kept: 1}}": ("must have spans", ""),
-    "  - {name: x, given: [trace t: {duration: 3}], expect: {kept: 1}}": ("3 without a unit is 3 nanoseconds", "3s?"),
+    "  - {name: x, given: [trace t: {duration: 3}], expect: {kept: 1}}": ("3 without a unit is 3 nanoseconds", "3ms?"),
     "  - {name: x, given: [{}], expect: {kept: 1}}": ("must be a Pod with its attempts", ""),
     "  - {name: x, given: [pod a: success], expect: {at: 1s}}": (
         "must be a map of what is expected",

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -94,14 +95,14 @@ class FileThread:
                 self._log.error("can't force %s onto the disk: %s", file.path, error.strerror)
 
     async def _sync_for_ever(self) -> None:
-        failing = False
+        failing: set[Path] = set()
         while True:
             await asyncio.sleep(self._flush_interval)
             for file in self._files:
                 try:
                     await self.do(file.sync)
-                    failing = False
+                    failing.discard(file.path)
                 except OSError as error:
-                    if not failing:
+                    if file.path not in failing:
                         self._log.error("can't force %s onto the disk: %s", file.path, error.strerror)
-                    failing = True
+                    failing.add(file.path)

@@ -120,6 +120,7 @@ def command(
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
+    show_warnings(dict.fromkeys((*(before.settings.warnings if before else ()), *after.settings.warnings)))
     with files(), processor_lines():
         source = RecordingInput(recordings, strict=strict)
         threshold, chosen = _threshold(slow, source)
@@ -152,7 +153,6 @@ def command(
 def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Contender:
     with reporting():
         settings = replayed(tuple(sources), (), frozenset(gates))
-    show_warnings(settings.warnings)
     return Contender(name, ", ".join(sources), settings, gates)
 
 

@@ -15,7 +15,7 @@ from podtrail.cli.options import reporting
 from podtrail.cli.output_file import refuse_existing
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
-from podtrail.cli.reading import Failed, in_words, overwrite_option, refuse_overwriting
+from podtrail.cli.reading import Failed, file_error, in_words, overwrite_option, refuse_overwriting
 from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config, simulated_scheduler
 from podtrail.config.config_folder import configured_in
 from podtrail.config.types import format_duration
@@ -121,7 +121,7 @@ def command(**given: Any) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Failed(in_words(error)) from None
+        raise (file_error(error) if error.filename else Failed(in_words(error))) from None
 
 
 def _write(options: _GenerateOptions, to: Path, config: Any) -> int:

@@ -3,25 +3,37 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import click
 
 from podtrail.cli.reading import Failed
 from podtrail.component import ComponentError
 from podtrail.config import printable
+from podtrail.lru import Lru
 from podtrail.replay.flows import Flows, place_of
 
 _LOG = logging.getLogger("podtrail")
+_SAID_AT_THE_END: Final = "failed in start: "
+_MOST_REMEMBERED: Final = 1_000
 
 
 class _Lines(logging.Handler):
+    """Prints each line once: several pipelines, and two configurations, have the same to say."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._printed: Lru[str, None] = Lru(_MOST_REMEMBERED)
+
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message behind the component's id, and the place that an exception comes from."""
         component = getattr(record, "component", "")
         error = record.exc_info[1] if record.exc_info else None
         place = place_of(error) if error is not None else ""
         line = f"{component}: {record.getMessage()}{place}" if component else f"{record.getMessage()}{place}"
-        click.echo(f"podtrail: {printable(line)}", err=True)
+        if line not in self._printed and not record.getMessage().startswith(_SAID_AT_THE_END):
+            self._printed.put(line, None)
+            click.echo(f"podtrail: {printable(line)}", err=True)
 
 
 @contextmanager
@@ -31,12 +43,12 @@ def processor_lines() -> Iterator[None]:
     Raises:
         Failed: the processor's line.
     """
-    lines = _Lines(logging.WARNING)
+    lines = _Lines()
     _LOG.addHandler(lines)
     try:
         yield
     except ComponentError as error:
-        raise Failed(str(error)) from None
+        raise Failed(str(error) + (place_of(error.__cause__) if error.__cause__ else "")) from None
     finally:
         _LOG.removeHandler(lines)
 

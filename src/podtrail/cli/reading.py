@@ -186,9 +186,14 @@ def files() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise (Failed if error.errno in _DISK_FAILS else Unusable)(in_words(error)) from None
+        raise file_error(error) from None
     except ValueError as error:
         raise Unusable(str(error)) from None
+
+
+def file_error(error: OSError) -> Failed:
+    """Return what ends the command: with exit code 1 when a disk is full or fails, else with 2."""
+    return (Failed if error.errno in _DISK_FAILS else Unusable)(in_words(error))
 
 
 def in_words(error: OSError) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from podtrail.cli.output_file import refuse_existing, whole_recording
-from podtrail.cli.reading import Failed, Unusable, in_words, overwrite_option, refuse_overwriting, show_skipped
+from podtrail.cli.reading import Unusable, file_error, overwrite_option, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
 from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild, timezone_option
 from podtrail.cli.transitions import write_transitions
@@ -87,7 +87,7 @@ def command(
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Failed(in_words(error)) from None
+        raise file_error(error) from None
     except ValueError as error:  # the output's name tells no format
         raise Unusable(str(error)) from None
     _report(counts, correlator, counted, joined, seen, in_json=in_json)

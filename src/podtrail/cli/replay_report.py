@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from podtrail.backtest import size as decimal_size
 from podtrail.cli.reading import skipped_signals
-from podtrail.cli.sizes import format_size
 from podtrail.component import DecidingConfig
 from podtrail.config import printable
 from podtrail.config.types import SECOND
@@ -151,7 +151,7 @@ class ReplayTally:
             print(told, file=out)
         spans, size = self._a_day(self.kept_spans), self._a_day(self.kept_bytes)
         if spans is not None and size is not None:
-            print(f"a day of this: {spans:,} spans, {format_size(size)} before compression", file=out)
+            print(f"a day of this: {spans:,} spans, {decimal_size(size)} before compression", file=out)
         print(file=out)
         table = list(self._rows())
         width = max(24, *(len(row[0]) for row in table))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from podtrail.cli.output_file import whole_file
-from podtrail.cli.reading import refuse_overwriting
+from podtrail.cli.reading import Unusable, file_error, refuse_overwriting
 from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
 from podtrail.story import several
@@ -172,14 +172,14 @@ def _replace(path: Path, text: str) -> None:
             written.write_bytes(mark + text.encode())
             shutil.copymode(path, written)
     except OSError as error:
-        raise click.ClickException(f"can't write {printable(str(path))}: {error.strerror}") from None
+        raise Unusable(f"can't write {path}: {error.strerror}") from None
 
 
 def _write_junit(path: Path, timed: Timed) -> None:
     try:
         write_junit(path, timed)
     except OSError as error:
-        raise click.ClickException(f"can't write {printable(str(path))}: {error.strerror}") from None
+        raise file_error(error) from None
 
 
 def _show(timed: Timed, coverage: Coverage, options: _TestOptions) -> None:

@@ -1,11 +1,13 @@
 """Lets a model read a part of a configuration; its complaints become problems at the very key or value."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from podtrail.config.duration import MILLISECOND, SECOND
 from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, child, descend, place_of, plain, put
 from podtrail.config.problem import Path, Position, Problem
@@ -73,7 +75,10 @@ class Validator:
         for below, text in _warnings(read):
             self.warn((*path, *below), text)
         for below, number in _bare_durations((Shape(model),), node, ()):
-            self.warn((*path, *below), f"{number} without a unit is {number} nanoseconds", f"did you mean {number}s?")
+            unit = _likely_unit(model, below, number)
+            self.warn(
+                (*path, *below), f"{number} without a unit is {number} nanoseconds", f"did you mean {number}{unit}?"
+            )
 
 
 def _respell(node: MapNode, errors: Sequence[ErrorDetails]) -> MapNode:
@@ -178,6 +183,21 @@ def _children(node: Node) -> Iterator[tuple[str | int, Node]]:
             yield from enumerate(node.items)
         case _:
             pass
+
+
+def _likely_unit(model: type[BaseModel], path: Path, number: int) -> str:
+    """Return `ms` or `s`, whichever brings a number nearer to the default of its key, or else to 1 s."""
+    fields = [
+        shape.model.model_fields[name]
+        for shape in shapes_at(model, path[:-1])
+        if shape.model is not None
+        for name in shape.model.model_fields
+        if name == path[-1]
+    ]
+    default = next((field.default for field in fields if isinstance(field.default, int)), 0)
+    wanted = abs(default) or SECOND
+    distance = {unit: abs(math.log(abs(number) * size / wanted)) for unit, size in (("s", SECOND), ("ms", MILLISECOND))}
+    return min(distance, key=distance.__getitem__)
 
 
 def _bare_durations(found: Sequence[Shape], node: Node, path: Path) -> Iterator[tuple[Path, int]]:
