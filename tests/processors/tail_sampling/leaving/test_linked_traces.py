@@ -16,6 +16,7 @@ SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
 UID = "1f3c0a52-0000-4000-8000-000000000001"
 ERROR = Status(2, "")
+CONSUMER = 5
 CHANGED: Mapping[str, Value] = {"podtrail.link.trusted": False, "podtrail.link.type": "configuration"}
 Sampler = Any
 Make = Callable[..., Sampler]
@@ -315,6 +316,29 @@ def test_attempts_under_one_configuration_are_not_kept_for_one_another(linked: M
     under_test.send(0, Linked(2), Linked(4), Linked(6, failed=True))
     under_test.stop(10)
     assert sorted(trace for trace, _ in under_test.kept) == [5, 6]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("caches", [True, False])
+@pytest.mark.parametrize("idle", ["drop", "not_sampled"])
+def test_the_change_that_made_a_kept_attempts_configuration_is_kept_and_no_other_reconcile(
+    linked: Make, policy: Callable[..., dict[str, object]], keep: bool, caches: bool, idle: str
+) -> None:
+    failed = policy("status_code", "failed", status_codes=["ERROR"])
+    reconciles = policy("ottl_condition", "reconciles", span=['name == "reconcile"'])
+    drop = [policy("drop", "idle", drop_sub_policy=[reconciles])] if idle == "drop" else []
+    under_test = linked(*drop, failed, caches=caches, keep=keep)
+    under_test.send(0, *(Linked(number, kind=CONSUMER, name="reconcile") for number in (90, 91, 92)))
+    attempts = [Linked(1, configuration=90), Linked(2, failed=True, configuration=91)]
+    under_test.send(3_600, *attempts)
+    under_test.send(3_610, Linked(3, failed=True, configuration=91))
+    under_test.send(3_620, Linked(91, id=2, kind=CONSUMER, name="reconcile"))
+    under_test.stop(3_700)
+    assert sorted(under_test.kept) == [(2, 1), (3, 1), (91, 1), (91, 2)]
+    kept = [verdict for verdict in under_test.verdicts if verdict.policy == "configuration"]
+    assert [verdict.reason for verdict in kept] == [f"it changed the configuration of attempt {2:032x}"]
+    ledger = under_test.context.ledger
+    assert under_test.received + ledger.created == len(under_test.kept) + ledger.sampled_out
 
 
 def test_neither_is_the_change_that_failed_for_all_that_came_after_it(linked: Make) -> None:
