@@ -2,7 +2,8 @@
 
 RequestFailed
 ├── StatusError        the API server answered: code, reason, message, and when to come again
-└── Unreachable    no answer, or half of one: connection, TLS, timeout
+├── Unreachable    no answer, or half of one: connection, TLS, timeout
+└── NotSent        whoever asked may not ask any more
 RestConfigError    kubeconfig, token or certificates can't be used; nothing was sent
 """
 
@@ -24,8 +25,20 @@ class RequestFailed(Exception):
     """A request to the API server did not succeed."""
 
 
+class NotSent(RequestFailed):
+    """The request was not sent: whoever asked may not ask any more."""
+
+
 class Unreachable(RequestFailed):
-    """There was no whole answer; what was asked for may have been done or not."""
+    """There was no whole answer; what was asked for may have been done or not.
+
+    Attributes:
+        refused: Whether nobody listens: nothing was sent.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 class StatusError(RequestFailed):

@@ -126,12 +126,18 @@ class LeaderElector:
         self._observed_at = 0.0
         self._renewed_at = 0.0
         self._leading = False
+        self._released = False
         self._look_again = True
 
     @property
     def leading(self) -> bool:
         """Whether the Lease is ours at this moment, on our clock."""
         return self._leading and _now() < self._renewed_at + self._timing.renew_deadline
+
+    @property
+    def may_report(self) -> bool:
+        """Whether it leads, or has given the Lease back in order: what it has done may still be told."""
+        return self.leading or self._released
 
     @property
     def leader(self) -> str:
@@ -237,7 +243,7 @@ class LeaderElector:
         """Gives the Lease back, if that is possible without waiting for long."""
         if not self._leading or self._lease is None or self.leader != self._identity:
             return
-        self._leading = False
+        self._leading, self._released = False, True
         spec = dict(self._lease["spec"]) | {
             "holderIdentity": "",
             "leaseDurationSeconds": _RELEASED_DURATION,

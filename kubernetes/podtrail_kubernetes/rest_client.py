@@ -12,7 +12,7 @@ import json
 import logging
 import platform
 import ssl
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from .errors import RestConfigError, StatusError, Unreachable
+from .errors import NotSent, RestConfigError, StatusError, Unreachable
 from .rate_limiter import RateLimiter
 from .rest_config import RestConfig, library
 
@@ -157,6 +157,7 @@ class RestClient:
         content_type: str = "application/json",
         limiter: RateLimiter | None = None,
         retries: int = MAX_RETRIES,
+        allowed: Callable[[], bool] = lambda: True,
     ) -> Mapping[str, Any]:
         """Sends one request and returns the object in the answer.
 
@@ -169,16 +170,20 @@ class RestClient:
             content_type: Of the body; of a patch it says which kind it is.
             limiter: Takes the place of the client's own.
             retries: How often an answer that says when to come back (429, or 5xx with Retry-After) is waited for.
+            allowed: Says, right before it is sent, each time, whether it may be.
 
         Raises:
             StatusError: The API server answered with 400 or more.
             Unreachable: There was no whole answer.
+            NotSent: It is not allowed.
         """
         limiter = limiter or self._limiter
         asked = _Request(method, path, query or {}, body, {"Content-Type": content_type} | dict(headers or {}))
         for remaining in range(retries, -1, -1):
             if limiter is not None:
                 await limiter.wait()
+            if not allowed():
+                raise NotSent(f"{asked}: not sent, for another may lead by now")
             try:
                 return _object(await self._finish(self._read(asked)), asked)
             except StatusError as refused:
@@ -276,7 +281,9 @@ def _telling(asked: _Request) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(f"{asked}: {error or type(error).__name__}") from error
+        system = getattr(error, "os_error", error)
+        refused = isinstance(system, ConnectionRefusedError)
+        raise Unreachable(f"{asked}: {error or type(error).__name__}", refused=refused) from error
 
 
 def _object(text: bytes, asked: _Request) -> Mapping[str, Any]:

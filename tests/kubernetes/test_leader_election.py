@@ -219,6 +219,7 @@ def test_a_leader_whose_lease_is_taken_by_force_stops() -> None:
         with pytest.raises(LeadershipLost, match=r"^the lease is held by thief$"):
             await election.lead(lambda: after(5, steal))
         assert not election.leading
+        assert not election.may_report
 
     virtually(test)
 

@@ -4,13 +4,15 @@ Each but an Event carries the current span's `traceparent`, so that the API serv
 attempt.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from podtrail_kubernetes.errors import RequestFailed, StatusError
+from podtrail_kubernetes.errors import NotSent, RequestFailed, StatusError, Unreachable
 from podtrail_kubernetes.rate_limiter import RateLimiter
 from podtrail_kubernetes.rest_client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, RestClient
 
@@ -27,6 +29,13 @@ _COLLECTIONS: Mapping[type, str] = {
     ResourceClaim: "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
 }
 
+_PAUSES = (0.01, 0.05, 0.25)
+"""Seconds (client-go's `retry.DefaultBackoff`)."""
+_REFUSED = "ConnectionRefused"
+_NOT_SENT = "NotSent"
+_NOT_INTERNAL = frozenset(("ServerTimeout", "Timeout", "StoreReadError"))
+"""Reasons of answers with 500 that are no InternalError."""
+
 _propagator = TraceContextTextMapPropagator()
 
 
@@ -34,7 +43,10 @@ class ApiClient:
     """Implements podtrail_scheduler.framework.client.Client.
 
     `pod` looks a Pod up in what the watch showed; `status_limiter` holds back writes to Pod statuses, which must not
-    take the place of bindings.
+    take the place of bindings; `allowed` says before each write whether it may be sent.
+
+    A binding or a write to a status that fails within the API server is sent again as kube-scheduler sends it (its
+    `util.Retriable`): three times, within a third of a second.
     """
 
     def __init__(
@@ -43,11 +55,13 @@ class ApiClient:
         pod: Callable[[str], Pod | None],
         now: Callable[[], int],
         status_limiter: RateLimiter,
+        allowed: Callable[[], bool] = lambda: True,
     ) -> None:
         self._rest = rest
         self._pod = pod
         self._now = now
         self._status_limiter = status_limiter
+        self._allowed = allowed
 
     def get_pod(self, uid: str) -> Pod | None:
         """The Pod as the watch last showed it, None when it is gone. No request."""
@@ -68,7 +82,20 @@ class ApiClient:
             "metadata": metadata,
             "target": {"kind": "Node", "name": node_name},
         }
-        await self._send("POST", f"{_path(pod)}/binding", body)
+        try:
+            await self._send_again(_retriable, "POST", f"{_path(pod)}/binding", body)
+        except ApiError as refused:
+            if not _may_be_done(refused) or not await self._is_bound(pod, node_name):
+                raise
+
+    async def _is_bound(self, pod: Pod, node_name: str) -> bool:
+        """Return whether a binding without a good answer has come through all the same."""
+        try:
+            found = await self._send_again(_retriable, "GET", _path(pod), None)
+        except ApiError:
+            return False
+        uid, node = found.get("metadata", {}).get("uid"), found.get("spec", {}).get("nodeName")
+        return (uid, node) == (pod.uid, node_name)
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
         """Writes a condition (None: none) and the Pod's nominated node (None: as before, empty: none).
@@ -89,8 +116,7 @@ class ApiClient:
             status["nominatedNodeName"] = nominated_node or None
         if not status:
             return
-        body = {"metadata": {"uid": pod.uid}, "status": status}
-        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
+        await self._patch_status(pod, status, self._status_limiter)
 
     async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
         """Takes the condition of that type out of a Pod's status.
@@ -99,8 +125,7 @@ class ApiClient:
             ApiError: the API server refuses or can't be reached.
         """
         status = {"conditions": [{"type": condition, "$patch": "delete"}]}
-        body = {"metadata": {"uid": pod.uid}, "status": status}
-        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
+        await self._patch_status(pod, status, self._status_limiter)
 
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace; no other one of its name.
@@ -121,8 +146,7 @@ class ApiClient:
             for each in claim.mappings
         ]
         status = {"resourceClaimName": claim.name, "requestMappings": mappings}
-        body = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
-        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH)
+        await self._patch_status(pod, {"extendedResourceClaimStatus": status})
 
     async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
         """Creates an object that is no Pod.
@@ -155,11 +179,28 @@ class ApiClient:
         assert isinstance(written, type(changed))
         return written
 
+    async def _patch_status(self, pod: Pod, status: Mapping[str, Any], limiter: RateLimiter | None = None) -> None:
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        path = f"{_path(pod)}/status"
+        await self._send_again(_retriable_or_conflict, "PATCH", path, body, STRATEGIC_MERGE_PATCH, limiter)
+
+    async def _send_again(
+        self, may_help: Callable[[ApiError], bool], method: str, path: str, *about: Any
+    ) -> Mapping[str, Any]:
+        for pause in _PAUSES:
+            try:
+                return await self._send(method, path, *about)
+            except ApiError as refused:
+                if not may_help(refused):
+                    raise
+            await asyncio.sleep(pause)
+        return await self._send(method, path, *about)
+
     async def _send(
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None,
         content_type: str = "application/json",
         limiter: RateLimiter | None = None,
     ) -> Mapping[str, Any]:
@@ -167,7 +208,13 @@ class ApiClient:
         _propagator.inject(headers)
         with _as_api_error():
             return await self._rest.request(
-                method, path, body, headers=headers, content_type=content_type, limiter=limiter
+                method,
+                path,
+                body,
+                headers=headers,
+                content_type=content_type,
+                limiter=limiter,
+                allowed=_always if method == "GET" else self._allowed,
             )
 
 
@@ -177,9 +224,10 @@ class ApiEventSink:
     Its requests have a rate of their own, so that they never hold up bindings.
     """
 
-    def __init__(self, rest: RestClient, limiter: RateLimiter) -> None:
+    def __init__(self, rest: RestClient, limiter: RateLimiter, allowed: Callable[[], bool] = lambda: True) -> None:
         self._rest = rest
         self._limiter = limiter
+        self._allowed = allowed
 
     async def create_event(self, event: Event) -> None:
         """Creates the Event.
@@ -188,7 +236,9 @@ class ApiEventSink:
             ApiError: the API server refuses or can't be reached.
         """
         with _as_api_error():
-            await self._rest.request("POST", _events(event), event.manifest(), limiter=self._limiter)
+            await self._rest.request(
+                "POST", _events(event), event.manifest(), limiter=self._limiter, allowed=self._allowed
+            )
 
     async def patch_event(self, event: Event) -> None:
         """Writes the series.
@@ -199,7 +249,12 @@ class ApiEventSink:
         path = f"{_events(event)}/{event.name}"
         with _as_api_error():
             await self._rest.request(
-                "PATCH", path, event.series_patch(), content_type=STRATEGIC_MERGE_PATCH, limiter=self._limiter
+                "PATCH",
+                path,
+                event.series_patch(),
+                content_type=STRATEGIC_MERGE_PATCH,
+                limiter=self._limiter,
+                allowed=self._allowed,
             )
 
 
@@ -209,8 +264,32 @@ def _as_api_error() -> Iterator[None]:
         yield
     except StatusError as refused:
         raise ApiError(refused.message, refused.reason, refused.code) from refused
+    except NotSent as failure:
+        raise ApiError(str(failure), _NOT_SENT) from failure
     except RequestFailed as failure:
-        raise ApiError(str(failure)) from failure
+        nobody_listens = isinstance(failure, Unreachable) and failure.refused
+        raise ApiError(str(failure), _REFUSED if nobody_listens else "") from failure
+
+
+def _always() -> bool:
+    return True
+
+
+def _retriable(error: ApiError) -> bool:
+    """Return whether kube-scheduler sends a request again (`util.Retriable`)."""
+    within = error.code == HTTPStatus.INTERNAL_SERVER_ERROR and error.reason not in _NOT_INTERNAL
+    return within or error.code == HTTPStatus.SERVICE_UNAVAILABLE or error.reason == _REFUSED
+
+
+def _retriable_or_conflict(error: ApiError) -> bool:
+    """Return whether kube-scheduler sends a write to a status again (`util.RetriableWithConflict`)."""
+    return _retriable(error) or error.code == HTTPStatus.CONFLICT
+
+
+def _may_be_done(error: ApiError) -> bool:
+    """Return whether a binding may have come through: no answer, a failure behind it, or a conflict with itself."""
+    unanswered = not error.code and error.reason not in (_REFUSED, _NOT_SENT)
+    return unanswered or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.CONFLICT
 
 
 def _path(pod: Pod) -> str:

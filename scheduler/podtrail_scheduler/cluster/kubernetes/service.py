@@ -104,9 +104,21 @@ class _Service:
             limiter = RateLimiter(client.qps, client.burst)
             rest = await stack.enter_async_context(self._connected("scheduler", limiter))
             informers = Informers(rest, self._rng, self._settings.plan.manifests)
-            api = ApiClient(rest, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
+            election = await self._election(stack)
+            api = ApiClient(
+                rest,
+                informers.pod,
+                self._clock.now,
+                RateLimiter(client.qps, client.burst),
+                (lambda: True) if election is None else lambda: election.leading,
+            )
             tracer = provider.get_tracer(SCOPE) if provider is not None else None
-            events = EventBroadcaster(ApiEventSink(rest, RateLimiter(client.qps, client.burst)), self._clock)
+            sink = ApiEventSink(
+                rest,
+                RateLimiter(client.qps, client.burst),
+                (lambda: True) if election is None else lambda: election.may_report,
+            )
+            events = EventBroadcaster(sink, self._clock)
             threads = PluginThreads()
             stack.callback(threads.close)
             features = self._settings.plan.features
@@ -129,7 +141,6 @@ class _Service:
             metrics.include(*of_reloads(reconfiguration.samples))
             if self._settings.offered is not None:
                 self._clock.spawn(reconfiguration.follow(self._settings.offered))
-            election = await self._election(stack)
             stack.push_async_callback(self._clock.stop)
             live: Mapping[str, Check] = {"ping": lambda: ""}
             ready: Mapping[str, Check] = {"informer-sync": lambda: "" if informers.synced else "not all listed yet"}
