@@ -5,6 +5,7 @@ They block on events that the tests set, and fail where nobody sets them.
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -484,3 +485,20 @@ async def test_plugins_use_their_handle_from_their_threads() -> None:
         await cluster.bound("a", "left to others")
         await until(lambda: len(cluster.attempts) == 2)
     assert sorted(made[0].done) == sorted(["allowed", "heard", "told"] * 2)
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda loop: loop.stop(), lambda loop: loop.call_soon(sys.exit)], ids=["stop", "SystemExit"]
+)
+async def test_a_plugin_that_ends_the_event_loop_of_plugins_stops_no_other_pod(
+    harm: Callable[[asyncio.AbstractEventLoop], Any],
+) -> None:
+    async def pre_bind(_: Any, pod: Pod, __: str) -> None:
+        if pod.name == "a":
+            harm(asyncio.get_running_loop())
+
+    async with Scheduling(Cluster(lambda _: plugin(pre_bind=pre_bind))) as cluster:
+        cluster.create("a")
+        await cluster.bound("a")
+        cluster.create("b", "c")
+        await cluster.bound("b", "c")

@@ -90,13 +90,14 @@ class PluginThreads:
         self._jobs: SimpleQueue[_Job] | None = None
         self._here = threading.local()
         self._coroutines: asyncio.AbstractEventLoop | None = None
+        self._is_ended = False
 
     @property
     def coroutines(self) -> asyncio.AbstractEventLoop:
         """The event loop of the coroutines of plugins."""
         if self._coroutines is None:
             self._coroutines = asyncio.new_event_loop()
-            self._start("coroutines of plugins", _run, self._coroutines)
+            self._start("coroutines of plugins", self._run, self._coroutines)
         return self._coroutines
 
     async def work(self, pod: str, function: Callable[..., Answer], *args: Any) -> Answer:
@@ -136,7 +137,27 @@ class PluginThreads:
     def close(self) -> None:
         """Ends the loop of coroutines; threads that are in a plugin end with it, or with the process."""
         if self._coroutines is not None:
-            asyncio.run_coroutine_threadsafe(_end(), self._coroutines)
+            asyncio.run_coroutine_threadsafe(self._end(), self._coroutines)
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the loop of coroutines to its end, also where a plugin stops it or a task of one's own ends it."""
+        while not self._is_ended:
+            try:
+                loop.run_forever()
+            except BaseException:  # noqa: BLE001, whatever ends it
+                _log.exception("a task that a plugin has begun ended the event loop of plugins: it goes on")
+            else:
+                if not self._is_ended:
+                    _log.error("a plugin has stopped the event loop of plugins: it goes on")
+        loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._is_ended = True
+        asyncio.get_running_loop().stop()
 
     def _carrier(self) -> "SimpleQueue[_Job]":
         if self._jobs is None:
@@ -200,19 +221,6 @@ def _settle(answer: Future[Any], work: Callable[[], Any]) -> None:
         outcome = Raised(raised)
     if answer.set_running_or_notify_cancel():
         answer.set_result(outcome)
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
-
-
-async def _end() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    asyncio.get_running_loop().stop()
 
 
 async def _outcome(work: Awaitable[Any]) -> Any:
