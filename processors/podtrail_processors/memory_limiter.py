@@ -22,6 +22,8 @@ from podtrail.otlp import Batch
 _MIB = 1 << 20
 _COPIES = 2
 """As which a request stands in memory: as it came, and as what it became."""
+_GROUP_BYTES = 400
+"""What a group takes besides its bytes."""
 _LEAST_SHRUNK = 1 << 20
 """Bytes of enriching memories below which to forget more is of no use."""
 _WORTH = 0.05
@@ -181,7 +183,7 @@ class MemoryLimiter(PassingProcessor):
             Refused: more is used than the soft limit.
         """
         try:
-            self.ask(now)
+            self._ask(now, batch.size + _GROUP_BYTES * len(batch.groups))
         except Refused:
             self._refused.add(batch.span_count, *self._labels)
             raise
@@ -192,7 +194,10 @@ class MemoryLimiter(PassingProcessor):
         Raises:
             Refused: more is used than the soft limit; its `after` is when it is measured again.
         """
-        since = self._taken + _COPIES * (self._arriving.ever - self._arrived)
+        self._ask(now, 0)
+
+    def _ask(self, now: int, size: int) -> None:
+        since = size + self._taken + _COPIES * (self._arriving.ever - self._arrived)
         may_exceed = self._used <= self._soft_limit < self._used + since
         if may_exceed or self._checked is None or now >= self._checked + self._check_interval:
             self._checked = now
@@ -241,7 +246,7 @@ class MemoryLimiter(PassingProcessor):
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - it was asked in `admit`
         """Pass a batch on: what was admitted is not refused any more."""
         self._accepted.add(batch.span_count, *self._labels)
-        self._taken += batch.size
+        self._taken += batch.size + _GROUP_BYTES * len(batch.groups)
         return Taken([batch])
 
     def __getstate__(self) -> None:

@@ -91,6 +91,7 @@ class OtlpReceiver:
         self._authenticators: Mapping[str, ServerAuthenticator] = {}
         limits = config.client_limits
         self._budgets = ClientBudgets(limits) if limits is not None else None
+        self._large = asyncio.Lock()
         self._consume: Consumer | None = None
         self._immediate: ImmediateConsumer | None = None
         self._servers: dict[str, GrpcServer | HttpServer] = {}
@@ -209,7 +210,7 @@ class OtlpReceiver:
                 raise RequestError.unread(refused.reason, _retry_after(refused)) from refused
 
     async def _export(self, transport: str, raw: bytes, encoding: Encoding, while_there: WhileThere) -> bytes:
-        intake = await _decoded(raw, encoding)
+        intake = await self._decoded(raw, encoding)
         del raw  # what waits is held once
         spans = sum([group.span_count for group in intake.groups])
         batch = Batch(intake.groups, arrived=0)
@@ -250,19 +251,24 @@ class OtlpReceiver:
             raise
 
 
+    async def _decoded(self, raw: bytes, encoding: Encoding) -> Intake:
+        if encoding is Encoding.PROTOBUF:
+            read = read_request
+        else:
+            from podtrail.otlp.json import read_json_request as read
+        try:
+            if len(raw) < _OFF_LOOP:
+                return read(raw)
+            # One after the other: what a request takes when it is read is known, and asked about, only then.
+            async with self._large:
+                self._ask()
+                return await asyncio.to_thread(read, raw)
+        except MalformedRequest as error:
+            raise RequestError.malformed(str(error)) from error
+
+
 def _retry_after(refused: Refused) -> float:
     return _RETRY_AFTER if refused.after is None else refused.after
-
-
-async def _decoded(raw: bytes, encoding: Encoding) -> Intake:
-    if encoding is Encoding.PROTOBUF:
-        read = read_request
-    else:
-        from podtrail.otlp.json import read_json_request as read
-    try:
-        return read(raw) if len(raw) < _OFF_LOOP else await asyncio.to_thread(read, raw)
-    except MalformedRequest as error:
-        raise RequestError.malformed(str(error)) from error
 
 
 FACTORY = Factory(kind="receiver", type="otlp", Config=Config, create=OtlpReceiver)

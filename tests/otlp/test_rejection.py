@@ -1,5 +1,6 @@
 """Bad input: a bad span is rejected alone and counted, and nothing but MalformedRequest is ever raised."""
 
+import tracemalloc
 from collections.abc import Callable
 from random import Random
 
@@ -13,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 
 from podtrail.otlp import MalformedRequest, frame, read_request, split, write_request
 from podtrail.otlp.json import read_json_request
+from podtrail.otlp.request import read_in_python
 
 Flat = list[tuple[bytes, bytes, bytes]]
 
@@ -217,7 +219,12 @@ def test_arbitrary_bytes_are_read_or_malformed(raw: bytes) -> None:
     _check_nothing_is_lost(raw)
 
 
+_UNKNOWN_FIRST = {"varint": b"\x98\x3f\x00", "fixed64": b"\x11" + bytes(8), "fixed32": b"\x15" + bytes(4)}
 HOLLOW = {
+    **{f"resources behind a {kind}": field + b"\x0a\x00" * 200_000 for kind, field in _UNKNOWN_FIRST.items()},
+    "scopes behind a varint": _field(1, b"\x98\x3f\x00" + b"\x12\x00" * 200_000),
+    "resources with an unknown field": b"\x0a\x02\x18\x00" * 200_000,
+    "all in each other": _field(1, _field(2, b"\x12\x00")) * 60_000,
     "spans": _field(1, _field(2, b"\x12\x00" * 200_000)),
     "scopes": _field(1, b"\x12\x00" * 200_000),
     "resources": b"\x0a\x00" * 200_000,
@@ -228,6 +235,29 @@ HOLLOW = {
 def test_a_request_of_hardly_anything_but_empty_elements_is_refused_before_each_is_looked_at(of: str) -> None:
     with pytest.raises(MalformedRequest, match="too many to look at"):
         read_request(HOLLOW[of])
+
+
+@pytest.mark.parametrize("of", HOLLOW)
+def test_a_hollow_request_costs_no_object_for_each_border(of: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedRequest):
+            read_in_python(HOLLOW[of])
+        assert tracemalloc.get_traced_memory()[1] < len(HOLLOW[of])
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("of", [b"{}", b"[]", b'{"a":{}}'])
+def test_hollow_json_costs_no_object_for_each_element(of: bytes) -> None:
+    request = b'{"resourceSpans": [%s]}' % b",".join([of] * 200_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedRequest, match="too many to look at"):
+            read_json_request(request)
+        assert tracemalloc.get_traced_memory()[1] < len(request)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

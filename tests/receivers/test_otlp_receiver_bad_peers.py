@@ -236,10 +236,13 @@ async def test_a_flood_of_calls_begun_and_reset_costs_nobody_else(serving: Any, 
 
 
 @pytest.mark.parametrize("transport", ["grpc", "http"])
-async def test_a_large_request_is_refused_while_it_comes_in_when_there_is_no_room(
-    serving: Any, request_of: Any, transport: str
+@pytest.mark.parametrize("of", ["one large span", "hardly anything but borders"])
+async def test_a_large_request_is_refused_unread_when_there_is_no_room(
+    serving: Any, request_of: Any, transport: str, of: str
 ) -> None:
     body = request_of(1, payload=20 * MIB - 1_000).SerializeToString()
+    if of != "one large span":
+        body = b"\n\0" * 1_900_000
     async with serving(grpc={}, http={}) as served:
         served.no_room = Refused("no memory", after=3.0)
         if transport == "http":

@@ -7,7 +7,9 @@ from typing import Self
 from podtrail.component import IncomingBytes
 
 _UNASKED = 4 << 20
-"""Bytes that may arrive without anybody being asked. So small requests are read whole, and their spans are counted."""
+"""Bytes that all clients together may send unasked. So small requests are read whole, and their spans are counted."""
+_UNASKED_OF_ONE = 1 << 20
+"""Bytes that one request may have unasked: to read one takes many times its size."""
 
 
 def _always() -> None:
@@ -36,7 +38,7 @@ class IncomingRequest:
         self._arriving.ever += size
         if self.charge is not None:
             self.charge(size)
-        if self._arriving.bytes > _UNASKED:
+        if self._arriving.bytes > _UNASKED or self._bytes > _UNASKED_OF_ONE:
             self._ask()
 
     def __enter__(self) -> Self:
