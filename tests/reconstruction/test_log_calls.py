@@ -13,7 +13,7 @@ ELSEWHERE = {
     Kind.THROTTLED: 1,
     Kind.LEADING: 1,
     Kind.WAITING: 1,
-    Kind.LED: 3,
+    Kind.LED: 4,
     Kind.STARTED: 2,
     Kind.PANICKED: 1,
     Kind.SCORED: 1,

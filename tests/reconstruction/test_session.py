@@ -234,6 +234,59 @@ def test_a_restart_with_less_verbosity_is_told_of_by_watches(runs: Any) -> None:
     assert told_by_watches_after(runs, *life, *again) == 1 + quiet
 
 
+def bound_unseen(session: Session, at: int, host: str = "") -> int:
+    """Have watches show that a Pod was bound in a second after 11:12; return how many attempts that gives."""
+    name, time = f"p{at}", START + (20 + at) * SECOND
+    meta = {"name": name, "namespace": "d", "uid": name, "creationTimestamp": "2026-11-21T11:12:00Z"}
+    pod = {"kind": "Pod", "metadata": meta, "spec": {"schedulerName": "default-scheduler"}}
+    session.watched({"type": "ADDED", "object": pod}, time - 1)
+    if host:
+        about = {"kind": "Pod", "name": name, "namespace": "d", "uid": name}
+        told = {"regarding": about, "reason": "Scheduled", "note": f"Successfully assigned d/{name} to n"}
+        who = {"reportingController": "default-scheduler", "reportingInstance": f"default-scheduler-{host}"}
+        stamp = f"2026-11-21T11:{12 + at // 60}:{at % 60:02}.000000Z"
+        session.watched({"type": "ADDED", "object": {"kind": "Event", "eventTime": stamp, **told, **who}}, time)
+    pod = {**pod, "spec": {"schedulerName": "default-scheduler", "nodeName": "n"}}
+    session.watched({"type": "MODIFIED", "object": pod}, time + 1)
+    return len([*advance(session, time + 60 * SECOND)])
+
+
+LEADER = b'leader_election_master_status{name="kube-scheduler"} %d\n'
+
+
+@pytest.mark.parametrize(
+    ("at", "host", "page", "line", "own"),
+    [
+        (12, "", b"", b"", 1),  # no other replica can be leader yet
+        (100, "", b"", b"", 0),
+        (100, "cp1", b"", b"", 1),
+        (100, "cp2", b"", b"", 0),
+        (12, "cp2", b"", b"", 0),
+        (100, "", LEADER % 1, b"", 1),
+        (100, "", LEADER % 0, b"", 0),
+        (100, "", b"", b'W1121 11:13:38.000000 4385 a.go:1] "Something" of="the same process"\n', 1),
+        (100, "", b"", b'I1121 11:13:38.000000 4385 a.go:1] "Requested to terminate, exiting"\n', 0),
+    ],
+)
+def test_attempts_of_a_leader_that_logs_less_while_it_runs_are_told(
+    at: int, host: str, page: bytes, line: bytes, own: int
+) -> None:
+    """`PUT /debug/flags/v` leaves no line: Events, metrics and other lines show whose attempts they are."""
+    session = Session(START)
+    leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    bound = BOUND % (3, b"a")
+    session.log("log", b"".join((*leads, bound)), START + 23 * SECOND)
+    about = {"kind": "Pod", "name": "a", "namespace": "default", "uid": "u"}
+    event = {"kind": "Event", "regarding": about, "reason": "Scheduled", "eventTime": "2026-11-21T11:12:03.000000Z"}
+    who = {"reportingController": "default-scheduler", "reportingInstance": "default-scheduler-cp1"}
+    session.watched({"type": "ADDED", "object": {**event, **who}}, START + 23 * SECOND)
+    assert len([*advance(session, START + 31 * SECOND)]) == 1
+    if line:
+        session.log("log", line, START + (at + 20) * SECOND)
+    session.scraped(page, START + (at + 15) * SECOND)
+    assert bound_unseen(session, at, host) == own
+
+
 OTHERS = [
     b'I1121 11:12:06.000000 4385 leaderelection.go:258] "Attempting to acquire leader lease..." lock="%s"\n',
     b"I1121 11:12:06.000000 4385 leaderelection.go:258] attempting to acquire leader lease %s...\n",

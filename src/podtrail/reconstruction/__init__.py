@@ -7,7 +7,7 @@ can't be used is counted.
 from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.calendar import zone_of
 from podtrail.reconstruction.clock_offset import offset_by_watch
-from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
+from podtrail.reconstruction.correlator import WITHOUT_LINES, Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
@@ -20,6 +20,7 @@ __all__ = [
     "LAG",
     "LONGEST_LINE",
     "NO_ZONE",
+    "WITHOUT_LINES",
     "ClockReading",
     "Correlator",
     "Counted",

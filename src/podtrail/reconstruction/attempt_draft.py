@@ -74,6 +74,8 @@ class Draft:
     failed_plugin: str = ""
     asked: frozenset[str] = frozenset()
     """Plugins that the scheduler's queue says have refused."""
+    host: str = ""
+    """Where the scheduler runs, by the Event."""
     minor: int = 0
     """The scheduler's minor release; 0 if the log does not have it."""
     profile: str = ""

@@ -18,6 +18,7 @@ MILLISECOND = 1_000_000
 SECOND = 1_000 * MILLISECOND
 _MOST_REMEMBERED = 131_072
 _MOST_ENDS = 64
+_MOST_HOSTS = 64
 _SAME = 100 * MILLISECOND
 """An Event has the scheduler's own time; lines and Events of one attempt are microseconds apart."""
 _LAG = 50 * MILLISECOND
@@ -42,6 +43,8 @@ class Claims:
         self._ends: OrderedDict[str, list[AttemptEnd]] = OrderedDict()
         self._count = 0
         self.profiles = {"default-scheduler"}
+        self.own_hosts: set[str] = set()
+        """Where the schedulers run whose logs are read, by Events of attempts that have lines."""
 
     def remember(self, draft: Draft) -> AttemptEnd:
         """Note that an attempt has ended."""
@@ -119,6 +122,7 @@ class Claims:
         draft.node = node or draft.node
         draft.message = "" if result == "Success" else seen.note
         draft.uid, draft.profile = seen.uid, seen.profile
+        draft.host = seen.host
         draft.resolution = max(draft.resolution, seen.resolution)
         draft.sources.add("events")
         if seen.repeated and result != "Success":
@@ -150,6 +154,8 @@ class Claims:
 
     def _enrich(self, told: AttemptEnd, seen: EventSeen) -> None:
         if told.draft is not None:
+            if told.draft.origin and seen.host and len(self.own_hosts) < _MOST_HOSTS:
+                self.own_hosts.add(seen.host)
             told.draft.uid = told.draft.uid or seen.uid
             told.draft.profile = told.draft.profile or seen.profile
             told.draft.message = told.draft.message or ("" if told.result == "Success" else seen.note)

@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from podtrail.component import PendingPod
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
@@ -14,11 +15,15 @@ from podtrail.reconstruction.watch import EventSeen, PodSeen
 
 HOLD = 5 * SECOND
 """How long an attempt that has ended waits for what else is told of it."""
+_TAKES_OVER = 12 * SECOND
+"""Another replica needs longer than this to become leader: a lease lasts 15 s after it was renewed, by default."""
 _WEIGH_EVENT = 1 * SECOND
 _WEIGH_POD = 2 * SECOND
 _MOST_HELD = 8_192
 _MOST_WAITING = 4_096
 _NEVER = 1 << 70
+_OF_LEADER: Final = "attempts of another scheduler, which was the leader"
+WITHOUT_LINES: Final = "attempts without a line in the log, taken for those of another replica"
 
 Heard = LineMeaning | EventSeen | PodSeen
 
@@ -59,6 +64,8 @@ class Correlator:
         self._pods: deque[tuple[PodSeen, Incarnation, bool]] = deque()
         self._now = 0
         self._due = 0
+        self._confirmed = 0
+        """Until when the scheduler of the log is known to have been alive and not to have lost its lease."""
 
     def feed(self, heard: Heard, now: int | None = None) -> Iterator[Rebuilt]:
         """Take in one thing; yield attempts that are complete by `now`, or by its own time."""
@@ -148,20 +155,32 @@ class Correlator:
         if draft.result == "Success":
             self._log.pending.place(draft.pod, draft.end)
         ended = self._claims.remember(draft)
-        if self._own_only and not draft.origin and self._is_of_another():
+        if self._own_only and not draft.origin and (why := self._of_another(draft)):
             ended.draft = None
-            self.outcome.notes["attempts of another scheduler, which was the leader"] += 1
+            self.outcome.notes[why] += 1
         else:
             self._held.append((self._now, ended))
 
-    def _is_of_another(self) -> bool:
-        """Say whether an attempt of which no line tells is another replica's.
+    def confirm_leader(self, time: int) -> None:
+        """Note that the scheduler of the log was alive, or leader, at a time in Unix nanoseconds."""
+        self._confirmed = max(self._confirmed, time)
 
-        A leader that was killed does not say that it leads no more. But where each of its attempts would have a line,
-        what has none is the next leader's.
+    def _of_another(self, draft: Draft) -> str:
+        """Return why an attempt of which no line tells is taken for another replica's; "" if it is not.
+
+        A leader that was killed does not log that it leads no more. But if each of its attempts would have a line, an
+        attempt without one is the next leader's, unless the scheduler now logs less: its Event comes from the same
+        host, or its end is too near to the last line for another replica to have become leader.
         """
-        leadership = self._log.leadership
-        return leadership.elsewhere or (leadership.elected and self._log.tells_of_all)
+        leadership, hosts = self._log.leadership, self._claims.own_hosts
+        if leadership.elsewhere or (leadership.elected and draft.host and hosts and draft.host not in hosts):
+            return _OF_LEADER
+        if not (leadership.elected and self._log.tells_of_all):
+            return ""
+        if draft.host in hosts or draft.end <= max(self._log.newest, self._confirmed) + _TAKES_OVER:
+            self._log.forget_verbosity()
+            return ""
+        return WITHOUT_LINES
 
     def _release(self, until: int) -> Iterator[Rebuilt]:
         while self._held and (self._held[0][0] <= until or len(self._held) > _MOST_HELD):

@@ -61,6 +61,12 @@ class LogStory:
         """Return since when the log tells of every attempt; one that has no ends does not."""
         return max(self.first, self.leadership.since) if self.ends else FOREVER
 
+    def forget_verbosity(self) -> None:
+        """Note that the scheduler logs less than before: `-v` can be changed while it runs."""
+        self._notes["the scheduler logs less than before"] += 1
+        self.begins = self.ends = 0
+        self._verbosity = self._next_verbosity = 0
+
     def take(self, told: LineMeaning) -> None:
         """Take in what a line tells."""
         if told.time > self.newest:

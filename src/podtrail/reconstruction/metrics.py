@@ -9,6 +9,7 @@ _ATTEMPTS = re.compile(
     rb"scheduler_schedule_attempts_total\{(?P<labels>[^}]{0,1024})\} (?P<value>[0-9.eE+]{1,32})(?: \d+)?\s*"
 )
 _LABEL = re.compile(rb'(\w+)="((?:[^"\\]|\\.)*)"')
+_LEADER = re.compile(rb'leader_election_master_status\{name="[^"]{0,256}"\} 1(?:\.0)?(?: \d+)?\s*')
 RESULTS = {"scheduled": "Success", "unschedulable": "Unschedulable", "error": "Error"}
 
 
@@ -36,6 +37,11 @@ def read_attempts(lines: Iterable[bytes]) -> list[Counted]:
         if (result := RESULTS.get(labels.get("result", ""))) and len(counts) < 1000:
             counts[labels.get("profile", ""), result] = count
     return [Counted(profile, result, count) for (profile, result), count in counts.items()]
+
+
+def says_leader(lines: Iterable[bytes]) -> bool:
+    """Return True if a page says that its scheduler is the leader."""
+    return any(_LEADER.fullmatch(line) for line in lines)
 
 
 class Untold:

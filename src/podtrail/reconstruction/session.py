@@ -19,7 +19,7 @@ from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LineSplitter
-from podtrail.reconstruction.metrics import Untold, read_attempts
+from podtrail.reconstruction.metrics import Untold, read_attempts, says_leader
 from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
 from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import WatchReader
@@ -107,6 +107,7 @@ class Session:
         if clock is not None:
             log.reader.compare_clock(clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
+        self._correlator.confirm_leader(min(log.reader.written_until(), now))
 
     def end_of_log(self, source: str, now: int) -> None:
         """Note that a log was rotated, truncated or closed: what comes next of it begins a line."""
@@ -123,8 +124,10 @@ class Session:
         for seen in self._watch.take({"event": event}, now):
             self._push(now, seen)
 
-    def scraped(self, page: bytes) -> Counter[str]:
+    def scraped(self, page: bytes, now: int = 0) -> Counter[str]:
         """Take the scheduler's `/metrics`; return how many attempts it counted that were not told, by result."""
+        if says_leader(page.splitlines()):
+            self._correlator.confirm_leader(now)
         return self._untold.scraped(read_attempts(page.splitlines()), self.outcome.attempts)
 
     def configured(self, page: bytes, now: int, valid: int) -> None:

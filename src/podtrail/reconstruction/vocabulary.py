@@ -140,7 +140,12 @@ MESSAGES: Final = {
         Kind.STARTED: ("Starting Kubernetes Scheduler", "Starting Kubernetes Scheduler version"),
         Kind.LEADING: ("Successfully acquired lease",),
         Kind.WAITING: ("Attempting to acquire leader lease...",),
-        Kind.LED: ("Leaderelection lost", "leaderelection lost", "Failed to renew lease"),
+        Kind.LED: (
+            "Requested to terminate, exiting",
+            "Leaderelection lost",
+            "leaderelection lost",
+            "Failed to renew lease",
+        ),
     }.items()
     for message in messages
 }

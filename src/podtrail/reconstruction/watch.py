@@ -65,6 +65,8 @@ class EventSeen(NamedTuple):
     profile: str
     repeated: bool
     """Its time is a later one's of its series, its note may be the first one's."""
+    host: str = ""
+    """Where the scheduler runs that reported it; "" if the Event does not say."""
     resolution: int = 1_000
     """Nanoseconds by which `at` may be before its time: core/v1 has whole seconds."""
 
@@ -251,6 +253,7 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
         uid=_text(about, "uid")[:_NAME],
         note=_text(item, "note") or _text(item, "message"),
         profile=_reporter(item)[:_NAME],
+        host=_text(item, "reportingInstance").removeprefix(f"{_reporter(item)}-")[:_NAME],
         repeated=bool(last) or change == "MODIFIED" or _occurrences(item) > 1,
         resolution=1_000 if exact or last else _SECOND,
     )

@@ -10,7 +10,7 @@ from typing import Self
 
 from podtrail.component import Consumer, Context, LiveSource
 from podtrail.otlp import Batch, Group
-from podtrail.reconstruction import NO_ZONE, Session, zone_of
+from podtrail.reconstruction import NO_ZONE, WITHOUT_LINES, Session, zone_of
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.scheduler.kube_scheduler.checkpoint_file import CheckpointFile
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
@@ -54,7 +54,7 @@ class KubeSchedulerReceiver:
         self._log = context.log
         self._file = CheckpointFile(config.checkpoint, context) if config.checkpoint else None
         self._zone = zone_of(config.log.timezone) if config.log is not None and config.log.timezone else None
-        self._warned_of_zone = False
+        self._warned_of_zone = self._warned_of_lines = False
         self._session = Session(time.time_ns(), profiles=config.profiles, zone=self._zone)
         self._room = asyncio.Event()
         self._room.set()
@@ -107,6 +107,7 @@ class KubeSchedulerReceiver:
                 await asyncio.wait({reading}, timeout=_TICK)
                 await self._give(self._session.expire(self._now()), consume)
                 self._report_waiting(self._now())
+                self._warn_of_missing_lines()
                 self._report_live()
                 if time.monotonic() - written > _CHECKPOINT_PERIOD:
                     self._write_checkpoint()
@@ -174,6 +175,15 @@ class KubeSchedulerReceiver:
             self._warned_of_zone = True
             self._log.warning("the log has times without a zone, which are read as UTC; `log::timezone` sets it")
 
+    def _warn_of_missing_lines(self) -> None:
+        """Warn once if attempts are left out that have no line in the log, as those of another leader."""
+        if not self._warned_of_lines and WITHOUT_LINES in self._session.outcome.notes:
+            self._warned_of_lines = True
+            self._log.warning(
+                "attempts without a line in the log are taken for those of another replica; if `-v` was lowered, "
+                "watch events or read the scheduler's metrics, which show which replica makes them"
+            )
+
     async def _watch(self, watches: WatchSource, name: str) -> None:
         if name == "events" and self._logs is not None:
             # Attempts come first, then the Events about them; a log may be long.
@@ -182,7 +192,7 @@ class KubeSchedulerReceiver:
 
     async def _read_metrics(self, page: MetricsPage) -> None:
         async for text in page.pages():
-            self._untold = self._session.scraped(text)
+            self._untold = self._session.scraped(text, time.time_ns())
 
     async def _read_configz(self, page: MetricsPage) -> None:
         """Take the page each time; one that is no configuration is told once, until it is one again."""
