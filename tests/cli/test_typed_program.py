@@ -62,11 +62,11 @@ def test_a_program_that_is_found_by_its_name_is_called_by_its_name(
 
 def test_a_page_that_is_not_the_usual_one_and_logs_are_named() -> None:
     usual = "http://localhost:15927"
-    assert asked_again([], [], [], [], [], usual) == ""
-    assert asked_again([], [], [], [], [], "http://a:1") == "--endpoint http://a:1"
-    assert asked_again([], [Path("x.log")], [Path("w")], [], [], usual) == "--log x.log --watch w"
+    assert asked_again([], [], [], "", [], [], usual) == ""
+    assert asked_again([], [], [], "", [], [], "http://a:1") == "--endpoint http://a:1"
+    assert asked_again([], [Path("x.log")], [Path("w")], "UTC", [], [], usual) == "--log x.log --watch w --timezone UTC"
     assert (
-        asked_again([Path("r"), Path("s")], [], [], ["c.yaml"], ["a=1"], usual)
+        asked_again([Path("r"), Path("s")], [], [], "", ["c.yaml"], ["a=1"], usual)
         == "--from r s --config c.yaml --set a=1"
     )
     assert pasteable("kubectl get pods", "--from r") == "kubectl get pods"

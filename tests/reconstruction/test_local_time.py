@@ -88,5 +88,13 @@ def test_a_zone_that_does_not_exist_is_refused() -> None:
     assert (result.exit_code, "is not a time zone" in result.output) == (2, True)
 
 
+@pytest.mark.parametrize("more", [["--watch", str(DATA / "pods.jsonl")], ["--timezone", "Europe/Berlin"], []])
+def test_why_derives_the_offset_or_takes_it_or_says_that_it_reads_utc(more: list[str]) -> None:
+    asked = ["why", "pod", "default/nobody", "--log", str(DATA / "plain.log"), *more]
+    told = CliRunner().invoke(main, asked, catch_exceptions=False).stderr
+    assert ("T10:00:05" in told) == bool(more)
+    assert ("read as UTC, which --timezone changes" in told) != bool(more)
+
+
 def reconstruct(*arguments: str) -> Any:
     return json.loads(CliRunner().invoke(main, ["reconstruct", "--json", *arguments], catch_exceptions=False).stdout)

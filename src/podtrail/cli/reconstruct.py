@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import tzinfo
 from pathlib import Path
 
 import click
@@ -13,7 +12,8 @@ import click
 from podtrail.cli.output_file import refuse_existing, whole_recording
 from podtrail.cli.reading import Unusable, file_error, overwrite_option, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
-from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild, timezone_option
+from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild
+from podtrail.cli.timezone_option import timezone_option
 from podtrail.cli.transitions import write_transitions
 from podtrail.otlp import Batch
 from podtrail.reconstruction import Correlator, Counted, LineCounts, Rebuilt, read_attempts, trace
@@ -52,7 +52,7 @@ def command(
     transitions: Path | None,
     overwrite: bool,
     year: int | None,
-    zone: tzinfo | None,
+    timezone: str,
     in_json: bool,
 ) -> None:
     """Rebuild the scheduling attempts of a stock kube-scheduler from its log, from watches and its metrics.
@@ -80,7 +80,7 @@ def command(
     try:
         counted = [count for path in metrics for count in read_attempts(lines_of(path))]
         watches = {"pods": pods, "nodes": nodes, "events": events}
-        attempts = rebuild(correlator, logs, watches, counts, year, zone)
+        attempts = rebuild(correlator, logs, watches, counts, year, timezone)
         with whole_recording(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
         seen = write_transitions(pods, transitions) if transitions else 0

@@ -48,22 +48,6 @@ def file_option(*names: str, what: str) -> Callable[[F], F]:
     return click.option(*names, multiple=True, metavar="FILE", type=kind, help=what, callback=_once)
 
 
-def timezone_option(command: F) -> F:
-    """Give a command an option for the time zone of logs."""
-    text = (
-        "The time zone of the log's times, which klog does not write: a name (Europe/Berlin) or an offset (+02:00). "
-        "Without it podtrail derives the zone from the envelope of the lines or from the watches, and else reads UTC."
-    )
-    return click.option("--timezone", "zone", metavar="ZONE", help=text, callback=_zone)(command)
-
-
-def _zone(context: click.Context, option: click.Parameter, text: str | None) -> tzinfo | None:  # noqa: ARG001
-    try:
-        return zone_of(text) if text else None
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 def _once(context: click.Context, option: click.Parameter, paths: Paths) -> Paths:  # noqa: ARG001
     """Refuse a file that is given twice: it would tell of everything twice."""
     seen: set[Path] = set()
@@ -80,17 +64,18 @@ def rebuild(
     watches: Mapping[str, Sequence[Path]],
     line_counts: Mapping[str, LineCounts],
     year: int | None = None,
-    zone: tzinfo | None = None,
+    timezone: str = "",
 ) -> Iterator[Rebuilt]:
     """Yield the attempts that files tell of; `line_counts` count what is read of the logs (`log`) and of each watch.
 
-    `year` and `zone` are those of the logs, which klog does not write.
+    `year` and `timezone` are those of the logs, which klog does not write.
 
     Raises:
         OSError: a file can't be read.
     """
     watched = [_Source(path, LONGEST_WATCHED) for paths in watches.values() for path in paths]
     near = _year(year) if year else _near(logs, watched)
+    zone = zone_of(timezone) if timezone else None
     heard = [*_logs(logs, watched, near, line_counts, zone), *_watches(watches, watched, line_counts)]
     for one in heapq.merge(*heard, key=attrgetter("time")):
         yield from correlator.feed(one)

@@ -29,13 +29,20 @@ def asked_again(
     files: Sequence[Path],
     logs: Sequence[Path],
     watches: Sequence[Path],
+    timezone: str,
     config: Sequence[str],
     assignments: Sequence[str],
     endpoint: str,
 ) -> str:
     """Return the options that ask the same source once more; "" for the page that is asked by itself."""
     words = ["--from", *map(str, files)] if files else []
-    for option, values in (("--config", config), ("--set", assignments), ("--log", logs), ("--watch", watches)):
+    for option, values in (
+        ("--config", config),
+        ("--set", assignments),
+        ("--log", logs),
+        ("--watch", watches),
+        ("--timezone", [timezone] if timezone else []),
+    ):
         words += [word for value in values for word in (option, str(value))]
     if not words and endpoint != DEFAULT_ENDPOINT and typed_program() != "kubectl podtrail":
         words = ["--endpoint", endpoint]  # kubectl's is that of a connection which ends with this command

@@ -13,6 +13,7 @@ from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import skip_shown
 from podtrail.cli.report import show_warnings
 from podtrail.cli.running_page import NobodyThere, endpoint_option
+from podtrail.cli.timezone_option import timezone_option
 from podtrail.cli.typed_program import asked_again, pasteable, typed_program
 from podtrail.cli.why_sources import AskedFiles, AskedSchedulerFiles, Question, WhyReply, ask_page
 from podtrail.config import printable
@@ -48,6 +49,7 @@ def why_options(command: F) -> F:
         endpoint_option,
         click.option("--log", "logs", multiple=True, metavar="FILE", type=_FILE, help=_LOG_HELP),
         click.option("--watch", "watches", multiple=True, metavar="FILE", type=_FILE, help=_WATCH_HELP),
+        timezone_option,
         click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar=""),
     ):
         command = option(command)
@@ -80,6 +82,7 @@ def tell(
     sources: tuple[Path, ...],
     logs: tuple[Path, ...],
     watches: tuple[Path, ...],
+    timezone: str,
     config: tuple[str, ...],
     assignments: tuple[str, ...],
     gates: frozenset[str],
@@ -99,9 +102,11 @@ def tell(
     left_behind = bool(logs or watches)
     if sources and left_behind:
         raise click.UsageError("either --from, or --log and --watch: podtrail reconstruct makes a recording of these")
+    if timezone and not logs:
+        raise click.UsageError("--timezone is that of a --log")
     try:
         if left_behind:
-            reply = AskedSchedulerFiles(logs, watches).ask(question)
+            reply = AskedSchedulerFiles(logs, watches, timezone).ask(question)
         elif sources:
             reply = _files((*sources, *more), config, assignments, gates).ask(question)
         else:
@@ -125,7 +130,7 @@ def tell(
             click.echo(f"  {typed}", err=True)
         sys.exit(1)
     if not as_json:
-        whom = asked_again((*sources, *more), logs, watches, config, assignments, endpoint)
+        whom = asked_again((*sources, *more), logs, watches, timezone, config, assignments, endpoint)
         _print(reply, verbose=verbose, color=color, whom=whom)
 
 

@@ -174,6 +174,8 @@ class AskedSchedulerFiles:
 
     logs: Sequence[Path]
     watches: Sequence[Path]
+    timezone: str = ""
+    """That of the logs; empty: derived, else UTC."""
 
     def ask(self, question: Question) -> WhyReply:
         """Rebuild the attempts and answer from them.
@@ -183,13 +185,13 @@ class AskedSchedulerFiles:
         """
         from podtrail.cli.scheduler_files import rebuild
         from podtrail.cli.transitions import transitions_in
-        from podtrail.reconstruction import Correlator, LineCounts, trace
+        from podtrail.reconstruction import NO_ZONE, Correlator, LineCounts, trace
 
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
         correlator = Correlator()
         line_counts = {"log": LineCounts(), "watch": LineCounts()}
         period = ArrivalRange()
-        for one in rebuild(correlator, self.logs, {"watch": self.watches}, line_counts):
+        for one in rebuild(correlator, self.logs, {"watch": self.watches}, line_counts, timezone=self.timezone):
             library.keep([trace(one)], one.draft.end)
             period = period.with_(ArrivalRange(one.draft.start, one.draft.end))
         for path in self.watches:
@@ -203,6 +205,8 @@ class AskedSchedulerFiles:
         attempts = correlator.outcome.attempts.total()
         unknown = sum(counts.unknown.total() for counts in line_counts.values())
         odd = f", {unknown:,} lines unknown" if unknown else ""
+        if NO_ZONE in line_counts["log"].notes:
+            odd += "; the log's times are read as UTC, which --timezone changes"
         since = f" from {stamp(period.first)} to {stamp(period.last)}" if period.last else ""
         return WhyReply(answer.as_json(), f"read {read}: {attempts:,} attempts{since} rebuilt{odd}")
 

@@ -103,6 +103,7 @@ class WatchReader:
                 yield from self._count(told, arrival)
             else:
                 undated += self._count(told, arrival)
+        self._counts.newest = max([self._counts.newest, *(seen.time for seen in undated)])
         yield from sorted(undated, key=attrgetter("time"))
 
     def objects(self, lines: Iterable[bytes], longest: int) -> Iterator[WatchedObject]:
