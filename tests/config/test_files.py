@@ -68,3 +68,53 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
         file.truncate(17 * 1024 * 1024)
 
     assert refusal(path).startswith("c.yaml: is larger than 16 MiB")
+
+
+CONFIGURATION = "receivers: {otlp: {protocols: {grpc: {}}}}\nexporters: {debug: {}}\nservice: {pipelines: {}}\n"
+
+
+def indented(columns: int) -> str:
+    return "".join(f"{' ' * columns}{line}\n" for line in CONFIGURATION.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line", "what"),
+    [
+        (
+            f"apiVersion: v1\nkind: ConfigMap\ndata:\n  relay: |\n{indented(4)}",
+            "data::relay",
+            4,
+            "a Kubernetes ConfigMap",
+        ),
+        (
+            f"kind: Namespace\n---\napiVersion: x\nkind: OpenTelemetryCollector\nspec:\n  config:\n{indented(4)}",
+            "spec::config",
+            6,
+            "a manifest of OpenTelemetryCollector",
+        ),
+        (
+            f"kind: OpenTelemetryCollector\napiVersion: x\nspec:\n  config: |\n{indented(4)}",
+            "spec::config",
+            4,
+            "a manifest of OpenTelemetryCollector",
+        ),
+        (f"mode: daemonset\nconfig:\n{indented(2)}", "config", 2, "values of a Helm chart"),
+        (f"collector:\n  alternateConfig:\n{indented(4)}", "collector::alternateConfig", 2, "values of a Helm chart"),
+        (
+            f"kind: List\napiVersion: v1\nitems:\n- data:\n    a.yaml: |\n{indented(6)}",
+            "items::0::data::a.yaml",
+            5,
+            "List",
+        ),
+    ],
+)
+def test_a_configuration_inside_of_another_file_is_named_by_its_place(
+    text: str, place: str, line: int, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        Document.load([str(tmp_path / "c.yaml")])
+    (problem,) = refused.value.problems
+    assert ("::".join(map(str, problem.path)), problem.position.line) == (place, line)
+    assert what in problem.message
+    assert problem.hint == f"give what stands under {place} as a file of its own"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from podtrail_processors.ottl import syntax
+from podtrail_processors.ottl.collector_functions import only_there
 from podtrail_processors.ottl.tokens import Token, tokens_of, unquoted
 from podtrail_processors.ottl.values.errors import ConditionError
 
@@ -232,6 +233,8 @@ class _ConditionParser:
 
     def _path(self) -> syntax.Path:
         at, segments = self._next.at, [self._segment()]
+        if self._next.text == "(" and (sentence := only_there(segments[0].name)):
+            raise ConditionError(sentence, self._text, self._next.at)
         while self._takes("."):
             segments.append(self._segment())
         return syntax.Path(at, tuple(segments))

@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from podtrail_processors.ottl import syntax
+from podtrail_processors.ottl.collector_functions import only_there
 from podtrail_processors.ottl.functions import FUNCTIONS
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
 from podtrail_processors.ottl.paths import ENUMS, Field, PathContext
@@ -77,7 +78,11 @@ class Resolver:
         function = FUNCTIONS.get(call.name)
         if function is None:
             known = sorted([*FUNCTIONS, NOW, *([ROOT_CHECK] if self._context.has_roots else [])])
-            raise self.fail(f"unknown function {call.name!r}; there are {', '.join(known)}", call.at)
+            if sentence := only_there(call.name):
+                raise self.fail(sentence, call.at)
+            close = get_close_matches(call.name, known, n=1)
+            meant = f" did you mean {close[0]}?" if close else ""
+            raise self.fail(f"unknown function {call.name!r};{meant} there are {', '.join(known)}", call.at)
         return function
 
     def arguments(self, function: Function, call: syntax.FunctionCall) -> dict[Parameter, syntax.SyntaxNode]:

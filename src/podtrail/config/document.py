@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from podtrail.config.expansion import Expander
 from podtrail.config.files import read_text
+from podtrail.config.manifests import refuse_manifest
 from podtrail.config.nodes import Entry, ListNode, MapNode, Node, ScalarNode, merge, plain
 from podtrail.config.problem import ConfigError, Position, Problem, Source
 from podtrail.config.reader import read_yaml
@@ -34,6 +35,8 @@ class Document:
     warnings: tuple[Problem, ...] = ()
     folders: tuple[Path, ...] = ()
     """Where its files lie."""
+    from_files: frozenset[str] = frozenset()
+    """Single values that came from `${file:…}`, which may be secrets."""
 
     @classmethod
     def load(
@@ -106,7 +109,7 @@ class Document:
         if expander.problems:
             raise ConfigError(expander.problems, expander.warnings)
         assert isinstance(root, MapNode)
-        return cls(root, tuple(expander.warnings))
+        return cls(root, tuple(expander.warnings), from_files=frozenset(expander.from_files))
 
     def plain(self) -> dict[str, Any]:
         """Return the configuration as dicts, lists and scalars."""
@@ -129,7 +132,10 @@ def _read_source(text: str, environ: Mapping[str, str], kind: DocumentKind) -> M
     scheme, rest = _split(text)
     match scheme:
         case "file":
-            return _as_map(read_yaml(read_text(rest), rest), rest, kind)
+            written = read_text(rest)
+            if kind is _CONFIGURATION:
+                refuse_manifest(written, rest)
+            return _as_map(read_yaml(written, rest), rest, kind)
         case "env":
             if rest not in environ:
                 raise _error(text, "the environment variable is not set", f"set {rest} to the configuration's YAML")

@@ -19,6 +19,7 @@ from podtrail.config.types import (
     TlsClientSettings,
     WarningPath,
     client_target,
+    host_port,
     is_loopback,
 )
 from podtrail.transport.client_environment import merged_with_environment
@@ -32,6 +33,21 @@ _NO_RELOAD = "reload_interval is not offered by a client: certificates are read 
 
 
 _TUNING = "remove it: the library's own choice holds"
+
+
+def _with_scheme(text: str) -> str:
+    """Return the URLs that an endpoint without a scheme may mean."""
+    host, slash, path = text.partition("/")
+    try:
+        host_port(host)
+        at = host
+    except ValueError:
+        at = f"{host}:4318"
+        try:
+            host_port(at)
+        except ValueError:
+            return "for example http://localhost:4318 or https://backend.example:4318"
+    return f"http://{at}{slash}{path} or https://{at}{slash}{path}"
 
 
 class ClientSettings(DeliverySettings):
@@ -233,6 +249,8 @@ class HttpClientSettings(ClientSettings):
     @field_validator("endpoint", "traces_endpoint", "proxy_url")
     @classmethod
     def _check_url(cls, text: str | None) -> str | None:
+        if text is not None and "://" not in text:
+            raise ValueError(f"{text!r} lacks a scheme: write {_with_scheme(text)}")
         if text is not None and client_target(text).scheme not in ("http", "https"):
             raise ValueError(f"{text!r} is not a URL: write http://host:port or https://host:port")
         return text

@@ -118,7 +118,7 @@ class GrpcServerSettings(ServerSettings):
             host_port(self.endpoint)
         if self.tls is not None and self.tls.min_version == "1.3":
             raise ValueError(
-                "tls::min_version can't be 1.3: gRPC's library accepts 1.2 and 1.3 and has no option for that; remove it"
+                "tls::min_version can't be 1.3: gRPC's library accepts 1.2 and 1.3 and has no option; remove it"
             )
         return self
 
