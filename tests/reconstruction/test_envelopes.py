@@ -164,6 +164,7 @@ WITHOUT_YEAR: dict[str, Form] = {
     "grep": prefixed("kube-scheduler.log:"),
     "grep -n -C": grep_context,
     "colours": prefixed("\x1b[36mkube-scheduler |\x1b[0m \x1b[32m", "\x1b[0m"),
+    "colours within lines": lambda lines: prefixed("")([one.replace("pod=", "\x1b[01;31mpod\x1b[m=") for one in lines]),
     "rsyslog": lambda lines: prefixed("Sep 18 21:10:49 cp1 s[812]: #033[32m")(
         [one.replace("\t", "#011") for one in lines]
     ),

@@ -14,6 +14,7 @@ from podtrail.reconstruction.json_envelope import enclosed, time_of
 _CRI = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) ([FP])\S* ")
 _HEADER = re.compile(rb"(?<![0-9A-Za-z])[IWEFD]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^:\] ]{1,128}:\d+\]")
 _KLOG_JSON = re.compile(rb'\{"ts": ?\d')
+_BEGINS: Final = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _ANSI = re.compile(rb"(?:\x1b|#033)\[[0-9;?]*[A-Za-z]")
 _STAMP = re.compile(
     rb"(?<!\d)(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\d*(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w))?"
@@ -76,6 +77,16 @@ class Envelope:
     def inside(self) -> bool:
         """Whether a JSON document is open."""
         return self._documents.open
+
+    def whole_of_runtime(self, raw: bytes) -> tuple[bytes, int | None] | None:
+        """Return the line in CRI's frame and its time; None if that is no whole line, or has more around it."""
+        found = _CRI.match(raw)
+        if found is None or found[2] == b"P" or self._cri_part or b"\x1b" in raw:
+            return None
+        line = raw[found.end() :]
+        if line[:1] not in _BEGINS and not is_klog_json(line):
+            return None
+        return line, rfc3339(found[1].decode())
 
     def end(self) -> list[Unwrapped]:
         """Return the line that waits for more."""
@@ -202,6 +213,11 @@ class Envelope:
 
 def _join(beginning: bytes, line: bytes) -> bytes:
     return beginning + line if len(beginning) < _LONGEST else beginning
+
+
+def is_klog_json(line: bytes) -> bool:
+    """Return True if a line is JSON of klog without an envelope."""
+    return _KLOG_JSON.match(line) is not None
 
 
 def _goes_on(line: bytes) -> bool:

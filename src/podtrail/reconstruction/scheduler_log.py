@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
 from podtrail.reconstruction.calendar import Calendar, offset_text, rfc3339
-from podtrail.reconstruction.envelope import Envelope
+from podtrail.reconstruction.envelope import Envelope, is_klog_json
 from podtrail.reconstruction.json_envelope import is_headerless
 from podtrail.reconstruction.klog import LONGEST_VALUE
 from podtrail.reconstruction.line_counts import LineCounts
@@ -41,6 +41,12 @@ _STACK = re.compile(rb"panic: |fatal error: |goroutine \d+ [^ ]*\[|\[signal ")
 """The beginning of what Go's runtime writes before a process ends."""
 NO_ZONE: Final = "lines whose time zone is not known, read as UTC; --timezone sets it"
 _MOST_ORIGINS = 64
+
+
+@lru_cache(maxsize=64)
+def offset_note(offset: int) -> str:
+    """Return the note that counts lines whose times are at an offset from UTC."""
+    return f"times at {offset_text(offset)}"
 
 
 @lru_cache(maxsize=65_536)
@@ -143,16 +149,24 @@ class SchedulerLog:
 
     def read(self, lines: Iterable[bytes]) -> Iterator[LineMeaning]:
         """Yield what lines tell, in their order."""
-        counts = self._counts
+        counts, envelope = self._counts, self._envelope
         for raw in lines:
             counts.lines += 1
+            first = raw[:1]
             if len(raw) > LONGEST_LINE:
                 counts.unknown["longer than 1 MiB"] += 1
-            elif raw[:1] in _BEGINS and not self._envelope.inside and (read := klog.read_line(raw)) is not None:
+            elif envelope.inside:
+                yield from self._unwrap(raw)
+            elif first in _BEGINS and b"\x1b" not in raw and (read := klog.read_line(raw)) is not None:
                 if self._held and (held := self._release()):
                     yield held
                 if (told := self._text(raw, read, None)) is not None:
                     yield told
+            elif first == b"{" and is_klog_json(raw):
+                if (told := self._json(raw)) is not None:
+                    yield told
+            elif first.isdigit() and (whole := envelope.whole_of_runtime(raw)) is not None:
+                yield from self._read(*whole, None)
             else:
                 yield from self._unwrap(raw)
 
@@ -285,7 +299,7 @@ class SchedulerLog:
         if not calendar.known:
             self._counts.notes[NO_ZONE] += 1
         elif calendar.offset:
-            self._counts.notes[f"times at {offset_text(calendar.offset)}"] += 1
+            self._counts.notes[offset_note(calendar.offset)] += 1
         return time
 
     def _origin(self, process: bytes) -> str:
