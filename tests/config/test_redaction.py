@@ -1,13 +1,21 @@
 import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.cli.print_config import to_yaml
+from podtrail.config import Document
+from podtrail.config.problem import Position, Problem, Source
 from podtrail.config.redaction import Redaction
 from podtrail.config.secret_keys import REDACTED
 from podtrail.config.types import Headers, Model, Secret
+from podtrail.service.logs import ConsoleFormatter, JsonFormatter
 
 PLANTED = "hunter2-hunter2"
 
@@ -107,3 +115,83 @@ def test_whatever_is_written_is_told_in_the_same_shape(written: Any) -> None:
     assert type(told) is type(written) or told == REDACTED
     if isinstance(written, dict | list):
         assert len(told) == len(written)
+
+
+TOKEN = "Kq7-planted-9xZ"
+CORPUS = [
+    f"postgres://user:{TOKEN}@db.example/traces",
+    f"https://user:p@{TOKEN}@collector.example:4318",
+    f"https://user:{TOKEN}/with/slashes@collector.example",
+    f"https://user:{TOKEN}?#@collector.example",
+    f"amqp://{TOKEN}@host",
+    f"https://collector.example/v1/traces?sig={TOKEN}&se=2026",
+    f"https://collector.example/#?access={TOKEN}",
+    f"Server=db;User Id=u;Password={TOKEN};Encrypt=true",
+    f"Endpoint=sb://x.example/;SharedAccessKey=abc;AccountKey={TOKEN}",
+    f"user:{TOKEN}@db.example:5432/traces",
+    f"Authorization: Bearer {TOKEN}",
+    "authorization=Basic dXNlcjpwbGFudGVk" + "=",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbGFudGVkIn0.c2lnbmF0dXJl",
+    "AKIAIOSFODNN7PLANTED",
+    "ghp_plantedplantedplantedplanted1234",
+    "glpat-planted-planted-planted",
+    "xoxb-planted-planted",
+    "-----BEGIN RSA PRIVATE KEY-----\nplanted\n-----END RSA PRIVATE KEY-----",
+]
+ORDINARY = [
+    "https://collector.example:4317/v1/traces",
+    "https://host:8080/path@here",
+    "connection refused: collector.example:4317",
+    "registry.example/podtrail:0.1.0@sha256:0123456789abcdef",
+    "git@github.com:example/podtrail.git",
+    "basic authentication failed",
+    "a token bucket of 10 requests",
+    "system:serviceaccount:kube-system:default-scheduler",
+    "0/34 nodes are available: 34 Insufficient cpu.",
+    "localhost:4317, 127.0.0.1:4318 and [::1]:8888",
+    "2026-11-28T23:16:38.000Z",
+]
+
+
+def shown_by_print_config(text: str) -> str:
+    document = Document.from_mapping({"exporters": {"x": {"anything": text.replace("$", "$$")}}})
+    return str(yaml.safe_load(to_yaml(document, {}))["exporters"]["x"]["anything"])
+
+
+def record(text: str) -> logging.LogRecord:
+    return logging.makeLogRecord({"name": "podtrail", "msg": text})
+
+
+SHOWN: Mapping[str, Callable[[str], str]] = {
+    "support bundle": lambda text: Redaction({}).text(text),
+    "configuration in a support bundle": lambda text: str(Redaction({}).configuration({"anything": text})["anything"]),
+    "print-config": shown_by_print_config,
+    "error": lambda text: Problem(Position(Source("c.yaml")), (), text).headline,
+    "log": lambda text: json.loads(JsonFormatter().format(record(text)))["msg"],
+    "log on a terminal": lambda text: ConsoleFormatter().format(record(text)),
+}
+
+
+@pytest.mark.parametrize("output", SHOWN)
+@pytest.mark.parametrize("text", CORPUS)
+def test_no_output_repeats_a_secret(text: str, output: str) -> None:
+    told = SHOWN[output](text)
+    assert REDACTED in told
+    assert not any(part in told for part in (TOKEN, "planted", "PLANTED", "dXNlcj", "eyJz"))
+
+
+@pytest.mark.parametrize("output", SHOWN)
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_is_no_secret_is_shown_by_every_output(text: str, output: str) -> None:
+    assert SHOWN[output](text).endswith(text)
+
+
+def test_values_of_files_and_variables_are_shown_by_their_origin(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    written = {"a": f"${{file:{tmp_path}/token}}", "b": "${env:HOST}:4317", "c": "${env:UNSET:-d}", "api.key": "k"}
+    document = Document.from_mapping({"exporters": {"x": written}}, environ={"HOST": "backend.example"})
+    shown = yaml.safe_load(to_yaml(document, {}))["exporters"]["x"]
+    assert shown == written | {"api.key": REDACTED}
+    redaction = Redaction({}, document.from_files)
+    assert redaction.configuration(document.plain()["exporters"]["x"])["a"] == REDACTED
+    assert TOKEN not in redaction.text(f"refused: {TOKEN}")

@@ -1,7 +1,6 @@
 """`podtrail print-config`: what the sources come to, ready to be read again; secrets only on request."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 import click
@@ -10,9 +9,9 @@ from pydantic import BaseModel
 
 from podtrail.cli.options import config_options, reporting
 from podtrail.config import Document
-from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
+from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from podtrail.config.scalars import read_plain
-from podtrail.config.secret_keys import REDACTED
+from podtrail.config.secret_keys import REDACTED, credentials_in, is_secret_key, without
 from podtrail.config.shape import Shape
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.pipeline.settings import Settings, read_settings
@@ -36,18 +35,27 @@ def command(
     gates: frozenset[str],
     mode: Literal["redacted", "unredacted"],
 ) -> None:
-    """Print the configuration as YAML: all sources merged, references resolved, secrets redacted."""
+    """Print the configuration as YAML: all sources merged, defaults left out, secrets redacted.
+
+    References to files and to variables of the environment are resolved only with --mode unredacted.
+    """
     with reporting():
         document = Document.load(config, assignments)
         settings = read_settings(document, gates)
-    click.echo(to_yaml(document, _classes(settings) if mode == "redacted" else {}), nl=False)
+    classes = _classes(settings) if mode == "redacted" else None
+    click.echo(to_yaml(document, classes), nl=False)
 
 
-def to_yaml(document: Document, classes: Classes = MappingProxyType({})) -> str:
-    """Return the document as YAML that reads the same; what the classes declare a secret is redacted."""
-    return yaml.dump(
-        _values(document.root, classes), Dumper=_ConfigDumper, sort_keys=False, allow_unicode=True, width=120
-    )
+def to_yaml(document: Document, classes: Classes | None = None) -> str:
+    """Return the document as YAML that reads the same.
+
+    Args:
+        document: What to write.
+        classes: Declare what is a secret: it is redacted, and so is what looks like one; references to files and to
+            variables of the environment are shown as such. None: everything is shown.
+    """
+    values = _plain(document.root) if classes is None else _values(document.root, classes)
+    return yaml.dump(values, Dumper=_ConfigDumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _classes(settings: Settings) -> Classes:
@@ -69,19 +77,45 @@ def _values(root: MapNode, classes: Classes) -> dict[str, Any]:
     return shown
 
 
-def _redact(node: Node, shapes: list[Shape]) -> Any:
-    """Return the plain value with secrets exchanged and dollar signs written so that they are read back as such."""
+def _plain(node: Node) -> Any:
+    """Return the plain value, with dollar signs written so that they are read back as such."""
     match node:
         case ScalarNode(value=str(text)):
-            if any(shape.is_secret for shape in shapes):
-                return REDACTED
-            return text.replace("$", "$$") if "${" in text or "$$" in text else text
+            return _escaped(text)
         case ScalarNode():
-            return node.value if not any(shape.is_secret for shape in shapes) or node.value is None else REDACTED
+            return node.value
         case ListNode():
-            return [_redact(item, _below(shapes, at)) for at, item in enumerate(node.items)]
+            return [_plain(item) for item in node.items]
         case MapNode():
-            return {key: _redact(entry.value, _below(shapes, key)) for key, entry in node.entries.items()}
+            return {key: _plain(entry.value) for key, entry in node.entries.items()}
+
+
+def _escaped(text: str) -> str:
+    return text.replace("$", "$$") if "${" in text or "$$" in text else text
+
+
+def _redact(node: Node, shapes: list[Shape], key: str = "") -> Any:
+    """Return the plain value without secrets; `key`: what says whether it is one."""
+    match node:
+        case ScalarNode(value=None | bool()):
+            return node.value
+        case ScalarNode() if is_secret_key(key) or any(shape.is_secret for shape in shapes):
+            return REDACTED
+        case ScalarNode(origin=origin) if origin:
+            return without(origin, credentials_in(origin))
+        case ScalarNode(value=str(text)):
+            return _escaped(without(text, credentials_in(text)))
+        case ScalarNode():
+            return node.value
+        case ListNode():
+            return [_redact(item, _below(shapes, at), key) for at, item in enumerate(node.items)]
+        case MapNode():
+            entries = node.entries
+            named = next((str(plain(entries[name].value)) for name in ("key", "name") if name in entries), "")
+            return {
+                below: _redact(entry.value, _below(shapes, below), named if below == "value" else below)
+                for below, entry in entries.items()
+            }
 
 
 def _below(shapes: list[Shape], key: str | int) -> list[Shape]:

@@ -36,6 +36,8 @@ class Expander:
     environ: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    from_files: set[str] = field(default_factory=set)
+    """Single values that `${file:…}` stood for: secrets are mounted as files."""
 
     def expand(self, node: Node, path: Path = (), depth: int = 0) -> Node:
         """Return the tree with every reference replaced."""
@@ -99,6 +101,8 @@ class Expander:
             except ConfigError as error:
                 self.problems.extend(_told_here(problem, at, path) for problem in error.problems)
                 return ScalarNode(None, at)
+            if isinstance(included, ScalarNode) and included.value is not None:
+                self.from_files.update((str(included.value), text.strip()))
             return self.expand(replace(included, spelled=text, origin=f"${{{uri}}}"), path, depth + 1)
         raise ValueError(f"${{{uri}}} is no reference podtrail knows: env, file and yaml are")
 
@@ -111,7 +115,7 @@ class Expander:
         if value is not None and not _is_utf8(value):
             raise ValueError(f"the environment variable {name} is not UTF-8")
         if value is None and has_default:
-            value = default
+            value, origin = default, f"${{env:{text}}}"
             if not value:
                 return ScalarNode("", at, "", origin)
         if value is None:

@@ -1,12 +1,12 @@
 """Secrets taken out of a configuration, and out of text that may repeat them: for what leaves the machine.
 
-Beyond what a component declares a secret this goes by sight: keys that sound like one, what stands in the address of a
-URL for a user or in its query, and whatever comes from an environment variable, which is shown by its name.
+Beyond what a component declares a secret this goes by sight (`podtrail.config.secret_keys`), and by origin: what comes
+from an environment variable is shown by its name, what comes from a file (`${file:…}`) is not shown.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -25,8 +25,9 @@ _ENVIRONMENT_LEAST: Final = 5
 class Redaction:
     """Knows what must not be shown, and takes it out. Made for one configuration and the environment it was read in."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        """Start with what the environment holds."""
+    def __init__(self, environment: Mapping[str, str], from_files: Collection[str] = ()) -> None:
+        """Start with what the environment holds, and with the values that `${file:…}` gave a configuration."""
+        self._from_files = frozenset(from_files)
         self._named = {
             value: name
             for name, value in sorted(environment.items())
@@ -35,6 +36,7 @@ class Redaction:
         self._used: set[str] = set()
         """What of the environment stands in the configuration."""
         self._secrets = {value for name, value in environment.items() if is_secret_key(name) and len(value) >= _LEAST}
+        self._secrets.update(part for value in from_files for part in _parts(value) if len(part) >= _LEAST)
 
     def learn(self, written: Any, model: type[BaseModel] | None = None) -> None:
         """Remember what must not be shown of a part of a configuration, so that `text` finds it elsewhere."""
@@ -67,7 +69,7 @@ class Redaction:
                 return {key: self._below(value, key, shapes) for key in value}
             case list() | tuple():
                 return [self._redact(one, _under(shapes, at)) for at, one in enumerate(value)]
-            case _ if any(shape.is_secret for shape in shapes):
+            case _ if any(shape.is_secret for shape in shapes) or str(value) in self._from_files:
                 return REDACTED
             case str():
                 return self._told(value)

@@ -1,4 +1,4 @@
-"""What is taken for a secret by sight: keys that sound like one, users and the values of queries in URLs."""
+"""What is taken for a secret by sight: keys that sound like one, users and queries of URLs, and well-known shapes."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,30 @@ _SOUNDS_SECRET: Final = re.compile(
 )
 _OPENLY: Final = re.compile(r"(?i)(file|path|url|name|names|seconds|timeout|format|header|digits)$")
 """What is said about a secret, not the secret: `password_file`."""
-_USER: Final = re.compile(r"(?<=://)[^/?#@\s]*@")
+_USER: Final = re.compile(
+    r"""(?<=://)(?:
+        [^/?\#@:\s"']+:(?!\d{1,5}(?:[/?\#]|$))[^\s"']*@(?=[\w.\[-])  # a password may have / and @, a port has not
+        |[^/?\#\s"']*@
+    )""",
+    re.VERBOSE,
+)
+_SHAPES: Final = re.compile(
+    r"""(?:
+        (?i:\bbearer|\btoken|\bbasic)\s+(?=[\w.~+/-]*[\d=])(?P<scheme>[\w.~+/-]{8,}=*)
+        |(?i:pas+w(?:or)?d|pwd|secret|token|api[-_]?key|account_?key|access_?key|signature)=(?P<pair>[^;&\s"',]+)
+        |(?<![\w/.@])[\w.+-]+:(?P<user>(?!\d{1,5}\b)[^\s:@/"']{3,})@(?!sha256:)[\w-]+(?:\.[\w-]+|:\d)
+        |(?P<whole>
+            \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?
+            |\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
+            |\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeoprs]-[\w-]{8,}
+            |\bsk-[\w-]{16,}|\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bnpm_\w{20,}|\bhvs\.[\w-]{16,}
+            |\bdt0[a-z]\d\d\.[A-Z0-9]{8,}(?:\.[A-Z0-9]+)?|\bgl(?:c|sa)_[\w+/=]{20,}
+            |-----BEGIN[A-Z ]*PRIVATE\ KEY-----.*?(?:-----END[A-Z ]*PRIVATE\ KEY-----|\Z)
+        )
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+"""Values that are secrets wherever they stand: of headers, connection strings, and tokens that say whose they are."""
 _QUERY: Final = re.compile(r"(?<=[?&;])[^=&;#\s]*=([^&;#\s]*)")
 _URL: Final = re.compile(r"://\S+")
 """From the scheme on; it begins with a literal, so that long texts are searched quickly."""
@@ -25,7 +48,10 @@ def is_secret_key(key: str) -> bool:
 
 
 def credentials_in(text: str) -> Iterator[Stretch]:
-    """Yield where users and values of queries stand in the URLs of a text, in no order; a user without its `@`."""
+    """Yield where secrets stand in a text, in no order: users (without `@`) and queries of URLs, and known shapes."""
+    for shape in _SHAPES.finditer(text):
+        assert shape.lastgroup is not None, "each alternative has a group"
+        yield shape.span(shape.lastgroup)
     for url in _URL.finditer(text):
         user = _USER.search(url[0])
         if user:
@@ -40,5 +66,5 @@ def without(text: str, stretches: Iterator[Stretch]) -> str:
     for start, end in sorted(stretches):
         if start >= at:
             told += [text[at:start], REDACTED]
-            at = end
+        at = max(at, end)
     return "".join((*told, text[at:]))

@@ -93,6 +93,8 @@ class Settings:
     gates: frozenset[str] = frozenset()
     warnings: tuple[Problem, ...] = ()
     """What is legal but hardly meant."""
+    from_files: frozenset[str] = frozenset()
+    """Single values that came from `${file:…}`, which may be secrets."""
 
     @property
     def sections(self) -> Mapping[str, Mapping[str, ComponentSettings]]:
@@ -125,6 +127,7 @@ class _Reading:
         self._idle = idle
         self._root = document.root
         self._unset = document.warnings
+        self._from_files = document.from_files
         self._check = Validator(document.root, gates)
         self._lists = ComponentLists(self._check, document.root)
 
@@ -167,6 +170,7 @@ class _Reading:
             service=service,
             gates=self._gates,
             warnings=in_order((*self._unset, *self._check.warnings)),
+            from_files=self._from_files,
         )
 
     def _is_empty(self, key: str) -> bool:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Literal, TextIO
 
 from podtrail.component import LogLines
+from podtrail.config.secret_keys import credentials_in, without
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _BIDI = (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -41,6 +42,12 @@ def _library(record: logging.LogRecord) -> str:
     return "" if record.name.partition(".")[0] == "podtrail" else record.name
 
 
+def _message(record: logging.LogRecord) -> str:
+    """Return the message without users and queries of URLs, and without tokens: exceptions of libraries repeat them."""
+    text = record.getMessage()
+    return without(text, credentials_in(text))
+
+
 class _Handler(logging.StreamHandler[TextIO]):
     """Ours, as against the handlers of whoever else is in the process."""
 
@@ -52,7 +59,7 @@ class ConsoleFormatter(logging.Formatter):
         """Return the line, with the traceback behind it if there is one."""
         component = getattr(record, "component", "") or _library(record)
         several = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        lines = several.lines if isinstance(several, LogLines) else (record.getMessage(),)
+        lines = several.lines if isinstance(several, LogLines) else (_message(record),)
         message = "\n".join(line.translate(_CONTROL) for line in lines)
         line = f"{_moment(record)[11:-1]} {_level(record):5} {f'{component}: ' if component else ''}{message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
@@ -63,7 +70,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        entry = {"ts": _moment(record), "level": _level(record), "msg": record.getMessage()}
+        entry = {"ts": _moment(record), "level": _level(record), "msg": _message(record)}
         for key in ("component", "pipeline"):
             if value := getattr(record, key, ""):
                 entry[key] = value

@@ -66,7 +66,7 @@ class SupportFacts:
 
 
 def _redaction(settings: Settings) -> Redaction:
-    made = Redaction(os.environ)
+    made = Redaction(os.environ, settings.from_files)
     for section in settings.sections.values():
         for one in section.values():
             made.learn(one.written, one.factory.Config)
