@@ -42,8 +42,13 @@ def test_nodes_are_listed_and_found_by_part_of_their_name(viewing: Viewing) -> N
             "refused": 1,
             "plugin": "NodeResourcesFit",
             "reason": "Insufficient cpu",
+            "atLeast": False,
         }
     ]
+    by_name = get(viewing, "/nodes?sort=node")
+    assert 'aria-sort="ascending"><a href="/nodes?sort=node">Node</a>' in by_name
+    assert by_name.index("/nodes/cp-0") < by_name.index("/nodes/tight0")
+    assert "names about ten nodes of a refusal" in by_name
 
 
 def test_a_node_says_who_refuses_it_and_which_pods_it_has(viewing: Viewing) -> None:

@@ -98,15 +98,22 @@ def test_a_node_says_who_refused_it_and_what_was_bound() -> None:
         "  WAIT  PODS  TRIES  PLUGIN            LAST        REASON",
         "     2     2      2  NodeResourcesFit  1m 59s ago  Insufficient cpu",
         "  e.g. podtrail why pod default/web-0",
+        "A source names about ten nodes of a refusal; one of all nodes counts for each of them.",
     ]
     assert told(found, node="tight0", details=True)[-1] == "Bound to it lately: default/bound"
 
 
 def test_refusals_that_do_not_name_all_their_nodes_are_counted() -> None:
     found = library(*waiting(2), MadeAttempt(uid="b", name="bound", node="node-25"))
-    assert told(found, node="node-25")[-1] == (
-        "2 attempts whose refusals don't name all their nodes: it may be among these."
-    )
+    refused = next(line for line in told(found, node="node-25") if "by which is not in this source" in line)
+    assert refused.split()[:3] == ["2", "2", "2"]
+    failed = [
+        no_room(uid=uid, name=f"web-{uid}", result="Error", message="0/34 nodes are available: 31 no") for uid in "ab"
+    ]
+    found = library(*failed, MadeAttempt(uid="b", name="bound", node="node-25"))
+    lines = told(found, node="node-25")
+    assert "How often it was refused: unknown." in lines
+    assert "2 attempts whose refusals don't name all their nodes: it may be among these." in lines
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from aiohttp import web
 from podtrail.pages.environment import FullText
 from podtrail.story import Library, PodStory, to_json
 from podtrail.story.listing import (
+    NODE_SORTS,
     NodeRow,
     PluginRow,
     list_nodes,
@@ -170,9 +171,9 @@ class Listings:
         return await self._page("problem.html", {"status": 404, "title": "Not Found", "words": words}, 404)
 
     async def _nodes_view(self, request: web.Request) -> NodesView:
-        wanted = _wanted(request)
+        wanted = _wanted(request, NODE_SORTS)
         on = await asyncio.to_thread(pods_on_nodes, self._stories.pods())
-        found = list_nodes(self._stories, on, wanted.q, wanted.after, PAGE_ROWS)
+        found = list_nodes(self._stories, on, wanted.q, wanted.after, PAGE_ROWS, wanted.sort)
         return NodesView(wanted, tuple(found.rows), found.matching, found.total)
 
     def _plugins_view(self, request: web.Request) -> PluginsView:

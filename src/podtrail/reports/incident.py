@@ -19,7 +19,9 @@ from podtrail.reports.document import (
 from podtrail.story import DECISION_WORDS, clock, duration, several, stamp
 from podtrail.story.change_question import change_rows, change_sentence, generations
 from podtrail.story.incident import Incident
+from podtrail.story.listing import count_words
 from podtrail.story.pod_facts import pod_title
+from podtrail.story.slow_part import slow_part
 
 
 def incident_report(incident: Incident, *, page: str = "") -> ReportDocument:
@@ -181,7 +183,7 @@ def _plugins(incident: Incident) -> list[ReportTable]:
 def _slowest(incident: Incident) -> list[ReportTable]:
     rows: list[list[ReportCell]] = []
     for one in incident.slowest:
-        attempt, slowest = one.attempt, one.attempt.slowest
+        attempt, slowest = one.attempt, slow_part(one.attempt)
         rows.append(
             [
                 PodCell(pod_title(one), one.key),
@@ -189,20 +191,27 @@ def _slowest(incident: Incident) -> list[ReportTable]:
                 clock(attempt.start_unix_nano),
                 ForeignText(attempt.result or "no result"),
                 duration(attempt.duration),
-                ForeignText(f"{slowest.plugin} {duration(slowest.duration)}" if slowest else ""),
+                ForeignText(f"{slowest.what} {duration(slowest.took)}" if slowest else ""),
                 TraceCell(attempt.trace_id),
             ]
         )
-    columns = heads("Pod", *numbers("Attempt"), "Started", "Result", *numbers("Took"), "Longest plugin", "Trace")
+    columns = heads("Pod", *numbers("Attempt"), "Started", "Result", *numbers("Took"), "Mostly", "Trace")
     return table("Slowest attempts", columns, rows)
 
 
 def _nodes(incident: Incident) -> list[ReportTable]:
     rows: list[list[ReportCell]] = [
-        [ForeignText(one.node), f"{one.bound:,}", f"{one.refused:,}", f"{one.failures:,}"] for one in incident.nodes
+        [
+            ForeignText(one.node),
+            f"{one.bound:,}",
+            count_words(one.refused, at_least=one.at_least),
+            f"{one.failures:,}",
+        ]
+        for one in incident.nodes
     ]
     columns = heads("Node", *numbers("Pods bound", "Attempts that refused it", "Failures there"))
-    note = left_out(len(rows), incident.nodes_in_all, "nodes") or "Refusals name some nodes, not all."
+    named = "A source names about ten nodes of a refusal; one of all nodes counts for each."
+    note = f"{left_out(len(rows), incident.nodes_in_all, 'nodes')} {named}".strip()
     return table("Nodes", columns, rows, note)
 
 

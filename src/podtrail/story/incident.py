@@ -25,7 +25,7 @@ from podtrail.story.incident_rows import (
 from podtrail.story.past_attempts import PastAttempts
 from podtrail.story.pod import PodStory
 from podtrail.story.pod_state import POD_STATES
-from podtrail.story.refusal_index import plugins_that_refused, refusals_of
+from podtrail.story.refusal_index import names_some, plugins_that_refused, refusals_of, refused_by_all
 from podtrail.story.slow_part import slow_part
 from podtrail.story.time_range import TimeRange
 from podtrail.story.words import duration, several
@@ -148,6 +148,12 @@ class _Tally:
     plugins: dict[str, _Plugin] = field(default_factory=dict)
     bound: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    refused_all: int = 0
+    """Attempts in which every node was refused."""
+    refused_some: int = 0
+    """Other attempts that do not name all nodes that they refused."""
+    named_in_all: Counter[str] = field(default_factory=Counter)
+    named_in_some: Counter[str] = field(default_factory=Counter)
     broken: Counter[str] = field(default_factory=Counter)
     changes: dict[tuple[str, str], list[ChangedConfiguration]] = field(default_factory=dict)
     slowest: list[IncidentAttempt] = field(default_factory=list)
@@ -247,9 +253,15 @@ class _Tally:
             if plugin in said_no:
                 known.refused += 1
                 known.pods.add(key)
+        every = refused_by_all(attempt) is not None
+        some = not every and names_some(attempt)
+        self.refused_all += every
+        self.refused_some += some
         for name in {name for no in refusals_of(attempt) for name in no.names}:
             if name in self.refused or len(self.refused) < _MOST_KINDS:
                 self.refused[name] += 1
+                self.named_in_all[name] += every
+                self.named_in_some[name] += some
 
     def _on_node(self, pod: PodStory) -> str:
         """Count what failed on the Pod's node; return the last of it in words."""
@@ -384,8 +396,17 @@ def _plugin_shares(plugins: Mapping[str, _Plugin]) -> Iterator[IncidentPlugin]:
 
 def _node_shares(tally: _Tally) -> Iterator[NodeShare]:
     names = {*tally.bound, *tally.refused, *tally.broken} - {""}
-    for name in sorted(names, key=lambda node: (-tally.broken[node], -tally.bound[node], -tally.refused[node], node)):
-        yield NodeShare(name, tally.bound[name], tally.refused[name], tally.broken[name])
+    shares = [
+        NodeShare(
+            name,
+            tally.bound[name],
+            tally.refused[name] + tally.refused_all - tally.named_in_all[name],
+            tally.broken[name],
+            at_least=tally.refused_some > tally.named_in_some[name],
+        )
+        for name in names
+    ]
+    yield from sorted(shares, key=lambda one: (-one.failures, -one.refused, -one.bound, one.node))
 
 
 def _changes(changes: Mapping[tuple[str, str], Sequence[ChangedConfiguration]]) -> tuple[ChangedConfiguration, ...]:

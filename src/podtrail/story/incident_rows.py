@@ -45,9 +45,11 @@ class NodeShare(NamedTuple):
     node: str
     bound: int
     refused: int
-    """Attempts in which a plugin named it among those that it refused."""
+    """Attempts in which it was refused: it is named, or every node was."""
     failures: int
     """Of the kubelet, with Pods there."""
+    at_least: bool = False
+    """Whether there are refusals whose nodes are not all named: it may be among these."""
 
 
 class ConcernedPod(NamedTuple):

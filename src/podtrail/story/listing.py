@@ -1,15 +1,15 @@
 """Nodes and plugins as they are listed and told: who refuses whom, what was bound, where the time goes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.plugin_times import PointTimes, SlowCall, Slowdown
 from podtrail.story.pod import GATES, PodStory
 from podtrail.story.pod_state import POD_STATES
-from podtrail.story.refusal_index import NodeRefusals, RefusalIndex, refusals_of
+from podtrail.story.refusal_index import RefusalIndex, refusals_of
 from podtrail.story.stories import Stories
 
 MOST_PODS = 100
@@ -25,10 +25,22 @@ class NodeRow(NamedTuple):
     bound: int
     """Attempts held that ended with it."""
     refused: int
-    """Attempts held that name it among the nodes refused, once for each plugin and reason."""
+    """Attempts held that refused it, once for each plugin and reason."""
     plugin: str
-    """Who refused it most; "" for nobody."""
+    """Who refused it most; "" for nobody, or where the source does not say."""
     reason: str
+    at_least: bool = False
+    """Whether there are refusals whose nodes are not all named: it may be among these."""
+
+    @property
+    def refusals(self) -> str:
+        """How often it was refused, in words: `12`, `at least 12`, `unknown`."""
+        return count_words(self.refused, at_least=self.at_least)
+
+
+def count_words(count: int, *, at_least: bool) -> str:
+    """Return a count that may be too small, in words."""
+    return f"{count:,}" if not at_least else f"at least {count:,}" if count else "unknown"
 
 
 class NodeRows(NamedTuple):
@@ -102,13 +114,31 @@ def pods_on_nodes(pods: Iterable[PodStory]) -> Counter[str]:
     return Counter(pod.node for pod in pods if _is_on_node(pod))
 
 
-def list_nodes(stories: Stories, on: Counter[str], part: str = "", after: int = 0, most: int | None = None) -> NodeRows:
-    """Return the nodes that an attempt or a Pod names and that have `part` in their name, by name, after so many."""
-    known = stories.refusals.nodes()
-    named = {*known, *on} - {""}
-    found = sorted(name for name in named if part.lower() in name.lower())
-    shown = found[after:][:most]
-    return NodeRows([_node_row(name, known.get(name), on[name]) for name in shown], len(found), len(named))
+_ORDERS: Final[Mapping[str, Callable[[NodeRow], tuple[int | str, ...]]]] = {
+    "refusals": lambda row: (-row.refused,),
+    "node": lambda row: (row.node.lower(),),
+    "pods": lambda row: (-row.pods,),
+    "bound": lambda row: (-row.bound,),
+}
+NODE_SORTS: Final = tuple(_ORDERS)
+"""What a list of nodes can be sorted by, the usual order first: the most first, by `node` from a to z."""
+
+
+def list_nodes(
+    stories: Stories,
+    on: Counter[str],
+    part: str = "",
+    after: int = 0,
+    most: int | None = None,
+    sort: str = "",
+) -> NodeRows:
+    """Return the nodes that an attempt or a Pod names and that have `part` in their name, after so many."""
+    index = stories.refusals
+    named = {*index.nodes(), *on} - {""}
+    found = [_node_row(name, index, on[name]) for name in named if part.lower() in name.lower()]
+    order = _ORDERS[sort or NODE_SORTS[0]]
+    found.sort(key=lambda row: (*order(row), row.node))
+    return NodeRows(found[after:][:most], len(found), len(named))
 
 
 def all_nodes(pods: Sequence[PodStory]) -> list[NodeRow]:
@@ -117,8 +147,8 @@ def all_nodes(pods: Sequence[PodStory]) -> list[NodeRow]:
     for pod in pods:
         for attempt in pod.attempts:
             index.note(None, attempt)
-    known, on = index.nodes(), pods_on_nodes(pods)
-    rows = [_node_row(name, known.get(name), on[name]) for name in {*known, *on} - {""}]
+    on = pods_on_nodes(pods)
+    rows = [_node_row(name, index, on[name]) for name in {*index.nodes(), *on} - {""}]
     return sorted(rows, key=lambda row: (-row.refused, row.node))
 
 
@@ -131,7 +161,7 @@ def tell_node(stories: Stories, name: str) -> NodeOverview | None:
     on = [pod for pod in pods if _is_on_node(pod)]
     waiting = [pod for pod in stories.pods() if POD_STATES[pod.state].waits and _names(pod, name)] if known else []
     return NodeOverview(
-        row=_node_row(name, known, len(on)),
+        row=_node_row(name, stories.refusals, len(on)),
         states=dict(Counter[str](pod.state for pod in pods)),
         pods=tuple(pods[:MOST_PODS]),
         waiting=tuple(waiting[:MOST_PODS]),
@@ -196,10 +226,10 @@ def _names(pod: PodStory, node: str) -> bool:
     return pod.explained is not None and any(node in no.names for no in pod.explained.why.rejections)
 
 
-def _node_row(name: str, known: NodeRefusals | None, on: int) -> NodeRow:
-    refused = known.refused if known else Counter()
-    most = max(refused.items(), key=lambda item: item[1])[0] if refused else ("", "")
-    return NodeRow(name, on, known.bound if known else 0, refused.total(), *most)
+def _node_row(name: str, index: RefusalIndex, on: int) -> NodeRow:
+    known, (refused, at_least) = index.nodes().get(name), index.count_of(name)
+    most = max(refused.items(), key=lambda item: (bool(item[0][0]), item[1]))[0] if refused else ("", "")
+    return NodeRow(name, on, known.bound if known else 0, refused.total(), *most, at_least=at_least)
 
 
 def _plugin_row(stories: Stories, name: str, waiting: int, points: tuple[PointTimes, ...]) -> PluginRow:

@@ -79,7 +79,7 @@ class RefusalTally:
             self._found.setdefault(what, _Refused()).count(key, attempt)
 
     def told(self) -> tuple[RefusalCount, ...]:
-        """Return the counts: what Pods wait for first, then by attempts."""
+        """Return the counts: what Pods wait for first, then by attempts; those without a plugin's name at the end."""
         counts = [
             RefusalCount(
                 *what,
@@ -91,7 +91,9 @@ class RefusalTally:
             )
             for what, found in self._found.items()
         ]
-        return tuple(sorted(counts, key=lambda one: (-one.waiting, -one.attempts, one.plugin, one.reason)))
+        return tuple(
+            sorted(counts, key=lambda one: (not one.plugin, -one.waiting, -one.attempts, one.plugin, one.reason))
+        )
 
 
 def refusal_lines(
