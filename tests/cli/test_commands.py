@@ -79,7 +79,7 @@ def test_warnings_are_shown_and_counted(config: Path) -> None:
 def test_several_configurations_are_merged(config: Path, tmp_path: Path) -> None:
     more = tmp_path / "more.yaml"
     more.write_text("processors: {batch: {send_batch_size: 7}}\n")
-    done = podtrail("print-config", f"--config={config}", f"--config={more}", WAIT="3s")
+    done = podtrail("print-config", "--mode=unredacted", f"--config={config}", f"--config={more}", WAIT="3s")
 
     assert "  batch:\n    timeout: 3s\n    send_batch_size: 7\n" in done.stdout
 
