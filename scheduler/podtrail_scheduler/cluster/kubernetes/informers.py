@@ -17,6 +17,7 @@ from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.decoding import decode
 
 _AT_A_TIME = 100
+_LOOK_AGAIN = 30.0
 _RETRY = 1.0
 """Seconds to wait for an API server that does not answer yet."""
 
@@ -36,6 +37,11 @@ class WatchedKind(NamedTuple):
     def root(self) -> str:
         """The path of the group and version."""
         return f"/apis/{self.group}" if "/" in self.group else f"/api/{self.group}"
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether there are API servers without it: of all others it is waited for until they list it."""
+        return self.group.startswith("resource.k8s.io/")
 
 
 KINDS: Sequence[WatchedKind] = (
@@ -59,7 +65,7 @@ KINDS: Sequence[WatchedKind] = (
     WatchedKind("resource.k8s.io/v1", "deviceclasses", "DeviceClass"),
     WatchedKind("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule"),
 )
-"""What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
+"""What kube-scheduler's informers watch."""
 
 
 class Informer:
@@ -116,8 +122,22 @@ class Informer:
 class Informers:
     """Runs the reflectors. Pods can be looked up from the beginning; `run` needs the observer by then."""
 
-    def __init__(self, rest: RestClient, rng: random.Random, manifests: WatchedManifests | None = None) -> None:
-        """`manifests` are given Pods and nodes whole, for extenders."""
+    def __init__(
+        self,
+        rest: RestClient,
+        rng: random.Random,
+        manifests: WatchedManifests | None = None,
+        look_again: float = _LOOK_AGAIN,
+    ) -> None:
+        """Begin nothing yet.
+
+        Args:
+            rest: whose user may list and watch everything.
+            rng: draws jitter.
+            manifests: is given Pods and nodes whole, for extenders.
+            look_again: seconds, up to twice as many, until it is looked again for what the API server does not have.
+        """
+        self._look_again = look_again
         self._rest = rest
         self._rng = rng
         self._manifests = manifests
@@ -140,17 +160,36 @@ class Informers:
         await self._synced.wait()
 
     async def run(self, observer: Observer, kinds: Sequence[WatchedKind] = KINDS) -> None:
-        """Watches until cancelled, from when the API server answers."""
-        for kind in [each for each in kinds if await self._is_served(each)]:
-            self._informers[kind.collection] = self._informer(kind, observer)
-            resource = ListWatch(f"{kind.root}/{kind.collection}", kind.field_selector)
-            self._reflectors[kind.collection] = Reflector(self._rest, resource, self._rng)
+        """Watches until cancelled, from when the API server answers.
+
+        What an older one does not have is told, done without, and looked for again.
+        """
         async with asyncio.TaskGroup() as group:
-            for name, reflector in self._reflectors.items():
-                group.create_task(reflector.run(self._follow(name)), name=f"watch {name}")
-            for informer in self._informers.values():
+            begun: list[Informer] = []
+            for kind in kinds:
+                if not kind.is_optional or await self._is_served(kind):
+                    begun.append(self._begin(group, kind, observer))
+                    continue
+                _log.warning("the API server has no %s in %s; scheduling goes on without", kind.collection, kind.group)
+                group.create_task(self._begin_once_served(group, kind, observer), name=f"look for {kind.collection}")
+            for informer in begun:
                 await informer.synced.wait()
             self._synced.set()
+
+    def _begin(self, group: asyncio.TaskGroup, kind: WatchedKind, observer: Observer) -> Informer:
+        informer = self._informers[kind.collection] = self._informer(kind, observer)
+        resource = ListWatch(f"{kind.root}/{kind.collection}", kind.field_selector)
+        reflector = self._reflectors[kind.collection] = Reflector(self._rest, resource, self._rng)
+        group.create_task(reflector.run(self._follow(kind.collection)), name=f"watch {kind.collection}")
+        return informer
+
+    async def _begin_once_served(self, group: asyncio.TaskGroup, kind: WatchedKind, observer: Observer) -> None:
+        while True:
+            await asyncio.sleep(self._look_again * (1 + self._rng.random()))
+            if await self._is_served(kind):
+                _log.info("the API server has %s in %s now", kind.collection, kind.group)
+                self._begin(group, kind, observer)
+                return
 
     def _follow(self, collection: str) -> Callable[[Change], Awaitable[None]]:
         """Who follows a reflector: what is sent to extenders must be there before a Pod is scheduled."""
@@ -174,11 +213,9 @@ class Informers:
         return both
 
     async def _is_served(self, kind: WatchedKind) -> bool:
-        known = await self._resources(kind.root)
-        if any(each.get("name") == kind.collection for each in known.get("resources") or ()):
-            return True
-        _log.warning("the API server has no %s in %s; scheduling goes on without", kind.collection, kind.group)
-        return False
+        known = (await self._resources(kind.root)).get("resources")
+        named = [each.get("name") for each in known if isinstance(each, Mapping)] if isinstance(known, list) else []
+        return kind.collection in named
 
     async def _resources(self, root: str) -> Mapping[str, Any]:
         """What the API server has below that path, empty for nothing; asked until it answers."""

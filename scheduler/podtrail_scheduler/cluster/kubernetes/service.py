@@ -70,6 +70,7 @@ async def run(
         RestConfigError: at the start, when the API server can't be known.
         OSError: at the start, when the port can't be had.
         LeadershipLost: another may lead; the process must end.
+        RuntimeError: it ended by itself.
     """
     service = asyncio.create_task(_Service(settings).run(started))
     stopped = asyncio.create_task(stop.wait())
@@ -81,6 +82,8 @@ async def run(
         await asyncio.wait((service, stopped))
     if not service.cancelled():
         service.result()
+        if not stop.is_set():
+            raise RuntimeError("the scheduler ended by itself")
 
 
 class _Service:
