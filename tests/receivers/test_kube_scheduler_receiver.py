@@ -177,6 +177,17 @@ async def test_only_the_profiles_that_are_asked_for_are_told(tmp_path: Path) -> 
     assert not sink.roots
 
 
+async def test_attempts_of_unknown_profile_are_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+    log, sinks = {"follow": False, "include": [str(tmp_path / "*.log")]}, (Sink(), Sink())
+    for sink, profiles in zip(sinks, ([], ["default-scheduler"]), strict=True):
+        async with receiver(log=log, profiles=profiles) as source:
+            await source.run(sink)
+    every, chosen = sinks
+    assert chosen.trace_ids == every.trace_ids != []
+    assert all("profile: not known" in str(root["podtrail.inferred"]) for root in chosen.roots)
+
+
 @pytest.mark.parametrize("through", ["pipe", "file"])
 def test_standard_input_is_read_by_a_running_podtrail(through: str, tmp_path: Path) -> None:
     output, log = tmp_path / "out.jsonl", tmp_path / "in.log"

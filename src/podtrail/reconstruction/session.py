@@ -56,7 +56,8 @@ class Session:
     ) -> None:
         """`checkpoint` is what an earlier session gave: what it told is not told again.
 
-        With `profiles`, only attempts of these are told. `zone` is that of the logs' times; None: derived, else UTC.
+        With `profiles`, only attempts of these and of unknown profile are told.
+        `zone` is that of the logs' times; None: derived, else UTC.
 
         Raises:
             ValueError: `checkpoint` is none that can be read.
@@ -185,8 +186,12 @@ class Session:
 
     def _traces(self, rebuilt: Iterable[Rebuilt]) -> Iterator[Group]:
         for one in rebuilt:
-            if not self._profiles or one.identity.profile in self._profiles:
-                yield trace(one, self._configurations)
+            profile = one.identity.profile
+            if self._profiles and not profile:
+                one.draft.inferred["profile"] = "not known; it may be another than those that are asked for"
+            elif self._profiles and profile not in self._profiles:
+                continue
+            yield trace(one, self._configurations)
 
     def _wait(self, told: Iterable[LineMeaning], log: "_Log", now: int) -> None:
         for one in told:

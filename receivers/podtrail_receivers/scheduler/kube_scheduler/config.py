@@ -113,7 +113,9 @@ class KubeSchedulerConfig(Model):
         "nonResourceURL `/configz`.",
     )
     profiles: tuple[str, ...] = Field(
-        (), description="Only attempts of these profiles (`schedulerName` of Pods); empty: of all."
+        (),
+        description="Only attempts of these profiles (`schedulerName` of Pods), and those whose profile nothing "
+        "tells; empty: of all.",
     )
 
     checkpoint: str = Field(
