@@ -63,7 +63,7 @@ def test_where_several_plugins_refused_all_nodes_the_node_counts_and_its_plugin_
 
 
 def test_elsewhere_a_count_is_a_least_one_or_unknown() -> None:
-    some = {"result": "Error", "message": "running PreBind plugin: no"}
+    some: dict[str, Any] = {"result": "Error", "message": "running PreBind plugin: no"}
     found = refusals(rejected("a", 20, **some), rejected("b", 30, at=1))
     assert found["node-29"] == ("at least 1", "Plugin0")
     assert found["node-00"] == ("2", "Plugin0")

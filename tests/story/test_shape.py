@@ -134,3 +134,18 @@ def test_no_picture_of_lately_counts_what_is_not_there(attempts: list[ShapeAttem
         assert told.attempts + told.outside == len(attempts)
         assert told.attempts == sum(cell.attempts for column in told.columns for cell in column.cells)
     assert shape.told(since=0).outside == 0
+
+
+def test_a_plugins_shape_counts_attempts_that_are_no_longer_held_each_once() -> None:
+    held = Library(max_pods=2)
+    for number in range(20):
+        attempt = no_room(uid=f"p{number}", name=f"p{number}", start=START + number * SECOND)
+        held.stories.observe(attempt.batch("not_sampled", ""))  # as the message tells it
+        held.stories.observe(attempt.batch())  # and as its spans do
+    (plugin, *_) = [no.plugin for no in held.stories.pods()[0].attempts[0].why.rejections]
+    shape = held.stories.plugin_shapes.of(plugin)
+    assert shape is not None
+    told = shape.told()
+    assert [column.results for column in told.columns] == [{"Unschedulable": 1}] * 20
+    (row,) = {cell.row for column in told.columns for cell in column.cells}
+    assert row > 0

@@ -103,7 +103,9 @@ class ShapeViews:
         return AttemptShape.of(of_attempts(pod.attempts)).told((), *within) if pod else None
 
     async def plugin(self, plugin: str, within: HeardBetween = _ALL) -> AttemptsShape:
-        """Return the shape of the attempts in which a plugin said no or took longest, of the Pods held."""
+        """Return the shape of the attempts since the start in which a plugin said no or took longest."""
+        if (known := self._stories.plugin_shapes.of(plugin)) is not None:
+            return known.told((), *within)
         pods = self._stories.unordered()
 
         def told() -> AttemptsShape:

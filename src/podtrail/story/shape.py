@@ -19,6 +19,7 @@ _MOST_COLUMNS: Final = 240
 """Moments of time that are told from each other, until two become one."""
 _LATELY: Final = (_SECOND, 15 * _SECOND, 180 * _SECOND)
 """Widths of columns in which the latest attempts are counted besides: four minutes at least, an hour, half a day."""
+_MOST_PLUGINS: Final = 64
 _DRAWN: Final = 60
 """Columns of a picture, at most."""
 _FAR: Final = 7 * 86_400 * _SECOND
@@ -159,6 +160,20 @@ class AttemptShape:
             self.width *= 2
             self._columns = _joined(self._columns, 2)
 
+    def remove(self, attempt: ShapeAttempt) -> None:
+        """Take back an attempt that was counted: more is known of it now."""
+        self.attempts -= 1
+        cell = row_of(attempt.took) * len(OUTCOMES) + _OUTCOME.get(attempt.result, _OTHER)
+        at = attempt.start // self.width
+        column = self._columns.get(at)
+        if column is None:  # forgotten meanwhile
+            return
+        column[cell] -= 1
+        if not column[cell]:
+            del column[cell]
+        if not column:
+            del self._columns[at]
+
     def told(
         self, pods: Iterable[PodStory] = (), since: int | None = None, until: int | None = None, drawn: int = _DRAWN
     ) -> AttemptsShape:
@@ -209,6 +224,11 @@ class ShapeOverTime:
         """Count an attempt."""
         for level in self._levels:
             level.add(attempt)
+
+    def remove(self, attempt: ShapeAttempt) -> None:
+        """Take back an attempt that was counted."""
+        for level in self._levels:
+            level.remove(attempt)
 
     def told(self, pods: Iterable[PodStory] = (), since: int | None = None, until: int | None = None) -> AttemptsShape:
         """Return the picture of `AttemptShape.told`, of the narrowest columns that reach back so far.
@@ -290,15 +310,46 @@ def of_attempts(attempts: Iterable[AttemptStory]) -> Iterator[ShapeAttempt]:
         yield ShapeAttempt(one.start_unix_nano, one.duration, one.result)
 
 
-def of_plugin(pods: Iterable[PodStory], plugin: str) -> Iterator[ShapeAttempt]:
-    """Yield attempts in which a plugin said no, or took longest in a phase, with the time that it took there.
+class PluginShapes:
+    """The shape of each plugin's attempts since the start, those that are no longer held among them. Bounded."""
 
-    They count as Unschedulable where it said no, as Error where they failed otherwise, else as Success.
+    def __init__(self) -> None:
+        self._shapes: dict[str, ShapeOverTime] = {}
+
+    def note(self, before: AttemptStory | None, after: AttemptStory) -> None:
+        """Count an attempt as it is now known instead of as it was; None: not yet."""
+        old, new = dict(by_plugin(before)) if before else {}, dict(by_plugin(after))
+        if old == new:
+            return
+        for plugin, attempt in old.items():
+            if new.get(plugin) != attempt and plugin in self._shapes:
+                self._shapes[plugin].remove(attempt)
+        for plugin, attempt in new.items():
+            if old.get(plugin) != attempt and (plugin in self._shapes or len(self._shapes) < _MOST_PLUGINS):
+                self._shapes.setdefault(plugin, ShapeOverTime()).add(attempt)
+
+    def of(self, plugin: str) -> ShapeOverTime | None:
+        """Return the shape of a plugin's attempts; None if it is not known, or beyond the first 64."""
+        return self._shapes.get(plugin)
+
+
+def by_plugin(attempt: AttemptStory) -> Iterator[tuple[str, ShapeAttempt]]:
+    """Yield the plugins that said no in an attempt, or took longest in a phase, with the time that each took there.
+
+    It counts as Unschedulable where the plugin said no, as Error where it failed otherwise, else as Success.
     """
+    took: dict[str, int] = {}
+    for phase in attempt.phases:
+        took[phase.plugin] = took.get(phase.plugin, 0) + phase.plugin_took
+    refused = {no.plugin for no in attempt.why.rejections}
+    for plugin in {*took, *refused} - {""}:
+        if took.get(plugin) or plugin in refused:
+            result = "Unschedulable" if plugin in refused else "Error" if attempt.result == "Error" else "Success"
+            yield plugin, ShapeAttempt(attempt.start_unix_nano, took.get(plugin) or None, result)
+
+
+def of_plugin(pods: Iterable[PodStory], plugin: str) -> Iterator[ShapeAttempt]:
+    """Yield the attempts of a plugin of these Pods, as `by_plugin` counts them."""
     for pod in pods:
         for one in pod.attempts:
-            took = sum(phase.plugin_took for phase in one.phases if phase.plugin == plugin)
-            refused = any(no.plugin == plugin for no in one.why.rejections)
-            if took or refused:
-                result = "Unschedulable" if refused else "Error" if one.result == "Error" else "Success"
-                yield ShapeAttempt(one.start_unix_nano, took or None, result)
+            yield from (attempt for name, attempt in by_plugin(one) if name == plugin)

@@ -25,7 +25,7 @@ from podtrail.story.pod_requests import PodRequest, PodRequests
 from podtrail.story.preemptors import Preemptors
 from podtrail.story.refusal_index import RefusalIndex
 from podtrail.story.seen_by_watch import seen_by_watch
-from podtrail.story.shape import ShapeAttempt, ShapeOverTime
+from podtrail.story.shape import PluginShapes, ShapeAttempt, ShapeOverTime
 from podtrail.story.tallies import StoryTallies
 
 _LINK_TYPE = "podtrail.link.type"
@@ -77,6 +77,7 @@ class Stories:
         """How long attempts took lately."""
         self.shape = ShapeOverTime()
         """All attempts over time, those of forgotten Pods among them."""
+        self.plugin_shapes = PluginShapes()
         self.refusals = RefusalIndex()
         self.plugin_times = PluginTimes(slow_after)
         self.past = PastAttemptRing()
@@ -409,6 +410,8 @@ class Stories:
         before = pod.attempts.get((story.trace_id, story.span_id))
         pod.attempts[story.trace_id, story.span_id] = story
         self.refusals.note(before, story)
+        if self._let_go.get((story.trace_id, story.span_id)) is None:
+            self.plugin_shapes.note(before, story)
         if story.victims is not None:
             self._preemptors.note(f"{pod.facts.namespace}/{pod.facts.name}", pod.facts.cluster, story)
         self.changes += 1
