@@ -61,6 +61,13 @@ def export(lines: Sequence[str]) -> bytes:
     return "".join(entry.format(MICROS, line) for line in lines).encode()
 
 
+def verbose(lines: Sequence[str]) -> bytes:
+    entry = (
+        "Fri 2026-09-18 21:10:49.848779 UTC [s=0a1;i=2;b=3;m=4;t=5;x=6]\n    PRIORITY=6\n    MESSAGE={}\n    _PID=812\n"
+    )
+    return "".join(entry.format(line) for line in lines).encode()
+
+
 def table(lines: Sequence[str]) -> bytes:
     out = io.StringIO()
     csv.writer(out, quoting=csv.QUOTE_ALL).writerows([STAMP, line] for line in lines)
@@ -110,6 +117,13 @@ WITH_YEAR: dict[str, Form] = {
         json.dumps(journal(line), indent=8) for line in lines
     ).encode(),
     "journalctl -o json, as bytes": records(lambda line: {**journal(line), "MESSAGE": list(line.encode())}),  # type: ignore[dict-item]
+    "journalctl -o verbose": verbose,
+    "journalctl -o json-seq": lambda lines: b"".join(
+        b"\x1e" + one + b"\n" for one in records(journal)(lines).splitlines()
+    ),
+    "journalctl -o json-sse": lambda lines: b"".join(
+        b"data: %s\n\n" % one for one in records(journal)(lines).splitlines()
+    ),
     "syslog, RFC 5424": prefixed("<30>1 2026-09-18T21:10:49.848Z cp1 kube-scheduler 812 - - "),
     "aws logs tail": prefixed("2026-09-18T21:10:49.848000+00:00 kube-scheduler-ab12 "),
     "logcli": prefixed('2026-09-18T21:10:49Z {app="kube-scheduler", node="cp1"} '),
@@ -118,6 +132,12 @@ WITH_YEAR: dict[str, Form] = {
     "Docker JSON, lines in parts": docker_parts,
     "Docker JSON without newlines": records(lambda line: {"log": line, "stream": "stderr", "time": STAMP}),
     "Fluent Bit": records(lambda line: {"date": MICROS / 1e6, "log": line, "kubernetes": {"pod_name": "s"}}),
+    "Fluent Bit's stdout": lambda lines: "".join(
+        f'[{at}] kube.s: [[1789765849.848779000, {{}}], {{"log"=>"{line}"}}]\n' for at, line in enumerate(lines)
+    ).encode(),
+    "Fluentd's file": lambda lines: "".join(
+        f"2026-09-18T21:10:49+00:00\tkube.s\t{json.dumps({'log': line + chr(10)})}\n" for line in lines
+    ).encode(),
     "Fluent Bit to Elasticsearch": records(lambda line: {"_source": {"@timestamp": STAMP, "log": line, "stream": "e"}}),
     "Vector": records(lambda line: {"file": "/x", "kubernetes": {}, "message": line, "timestamp": STAMP}),
     "Filebeat": records(lambda line: {"@timestamp": STAMP, "message": line, "event": {"original": line}}),
@@ -147,6 +167,9 @@ WITH_YEAR: dict[str, Form] = {
     ),
     "AKS": records(azure),
     "AKS, a blob of records": pretty(lambda records: {"records": records}, azure),
+    "AKS, Event Hub": records(lambda line: {"time": STAMP, "properties": json.dumps({"log": line, "pod": "s"})}),
+    "Splunk": records(lambda line: {"time": MICROS / 1e6, "host": "cp1", "event": line}),
+    "Grafana": pretty(lambda lines: lines, lambda line: {"line": line, "timestamp": NANOS, "fields": {}}),
     "AKS, Log Analytics": records(lambda line: {"TimeGenerated": STAMP, "log_s": line + "\n", "Category": "s"}),
     "OpenShift": records(lambda line: {"@timestamp": STAMP, "level": "info", "message": line, "kubernetes": {"a": 1}}),
     "CSV": table,
@@ -182,6 +205,7 @@ KLOG_JSON: dict[str, Form] = {
     "Fluent Bit, merged": records(lambda line: {"date": 1, "kubernetes": {"a": "b"}, **json.loads(line)}),
     "OpenShift, structured": records(lambda line: {"@timestamp": STAMP, "structured": json.loads(line)}),
     "GKE": records(lambda line: {"timestamp": STAMP, "jsonPayload": json.loads(line)}),
+    "ts as a text": records(lambda line: {**json.loads(line), "ts": STAMP}),
     "without ts": records(
         lambda line: {key: value for key, value in json.loads(line).items() if key != "ts"} | {"@timestamp": STAMP}
     ),

@@ -19,9 +19,13 @@ _ANSI = re.compile(rb"(?:\x1b|#033)\[[0-9;?]*[A-Za-z]")
 _STAMP = re.compile(
     rb"(?<!\d)(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\d*(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w))?"
 )
-_UNIX = re.compile(rb"(?<![\d.])(\d{10})\.(\d{6})(?!\d)")
-_FIELD = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}=")
-"""A field of a journal in the format `export`."""
+_UNIX = re.compile(rb"(?<![\d.])(\d{10})\.(\d{6})(?:\d{3})?(?!\d)")
+_FIELD = re.compile(rb" *[A-Z_][A-Z0-9_]{0,63}=")
+"""A field of a journal in the formats `export` and `verbose`."""
+_VERBOSE = re.compile(rb"[A-Z][a-z]{2} \d{4}-\d\d-\d\d [^\[]{8,40} \[s=[0-9a-f]+;")
+"""The beginning of an entry in the format `verbose`."""
+_RECORD: Final = b"\x1e"
+"""What is ahead of each entry in the format `json-seq`."""
 _CURSOR: Final = b"__CURSOR="
 _REALTIME: Final = b"__REALTIME_TIMESTAMP="
 _IN_JSON = re.compile(rb'((?:[^"\\]|\\.)*)"')
@@ -104,7 +108,7 @@ class Envelope:
             raw: The line as it was read.
             within: Whether the line before has a value that goes on in this one.
         """
-        line = raw.removeprefix(_BOM)
+        line = raw.removeprefix(_BOM).removeprefix(_RECORD)
         if b"\x1b" in line or b"#033[" in line:
             line = _ANSI.sub(b"", line)
         if self._documents.open:
@@ -123,6 +127,8 @@ class Envelope:
         return self._inner(line, None, 0)
 
     def _inner(self, line: bytes, written: int | None, depth: int) -> list[Unwrapped]:
+        if depth and b"\x1b" in line:
+            line = _ANSI.sub(b"", line)
         if klog.read_line(line) is not None or depth > _DEEPEST or (depth and _goes_on(line)):
             return [Unwrapped(line, written)]
         if b" std" in line[:_LONGEST_PREFIX] and (found := _CRI.search(line, 0, _LONGEST_PREFIX)):
@@ -140,16 +146,15 @@ class Envelope:
             digits = line.removeprefix(_REALTIME)
             self._realtime = int(digits) * 1000 if digits.isdigit() and len(digits) < 17 else 0
             return []
-        if found := _HEADER.search(line, 0, _LONGEST_PREFIX):
-            at = found.start()
-        elif (at := line.find(b'{"', 0, _LONGEST_PREFIX)) > 0 and line.rstrip().endswith(b"}"):
-            inside = self._json(line[at:], written or _stamp_of(line[:at])[0], depth + 1)
-            if inside:
+        if _VERBOSE.match(line):
+            self._realtime = _stamp_of(line)[0] or 0
+            return []
+        if (at := line.find(b'{"', 0, _LONGEST_PREFIX)) > 0 and _is_json(line[at:]):
+            if inside := self._json(line[at:], written or _stamp_of(line[:at])[0], depth + 1):
                 self._prefix = _general(line[:at])
-                return inside
-            at = 0
-        else:
-            at = 0
+            return inside
+        found = _HEADER.search(line, 0, _LONGEST_PREFIX)
+        at = found.start() if found else 0
         if at:
             prefix = line[:at]
             self._prefix = _general(prefix)
@@ -162,7 +167,7 @@ class Envelope:
 
     def _cut(self, prefix: bytes, rest: bytes, written: int | None) -> Unwrapped:
         time, near = _stamp_of(prefix)
-        if written is None and time is None and prefix == b"MESSAGE=":
+        if written is None and time is None and prefix.strip() == b"MESSAGE=":
             time = self._realtime or None
         rest = _unquoted(prefix, rest)
         if rest.startswith(_TAB):
@@ -220,6 +225,16 @@ def is_klog_json(line: bytes) -> bool:
     return _KLOG_JSON.match(line) is not None
 
 
+def _is_json(text: bytes) -> bool:
+    if not text.rstrip().endswith(b"}"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _goes_on(line: bytes) -> bool:
     """Return True if a line has the form of one that belongs to the line before: a value of several lines."""
     return line[:1] == b"\t" or line[:2] == b" >"
@@ -245,13 +260,13 @@ def _unquoted(prefix: bytes, line: bytes) -> bytes:
     """Return a line that stands in quotes (JSON, logfmt, CSV) without them."""
     if not prefix.endswith(b'"'):
         return line
-    if b'""' in line and b'\\"' not in line:
+    if prefix[-2:-1] in (b"", b",", b";", b"\t", b"\n") and b'\\"' not in line:
         found = _IN_CSV.match(line)
         return found[1].replace(b'""', b'"') if found else line
     found = _IN_JSON.match(line)
     if found is None or b"\\" not in found[1]:
-        # Without a backslash the quotes are those of klog, unless the line ends with the prefix's.
-        return found[1] if found and found.end() >= len(line.rstrip(b",} \r")) else line
+        # Nothing is escaped: the last quote belongs to the prefix if klog's own do not pair.
+        return line[: line.rindex(b'"')] if line.count(b'"') % 2 else line
     return klog.unquote_whole(found[1].decode("utf-8", "replace")).encode("utf-8", "replace").removesuffix(b"\n")
 
 

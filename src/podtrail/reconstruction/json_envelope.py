@@ -42,7 +42,9 @@ def _enclosed(told: Any, time: int | None, depth: int) -> Iterator[Enclosed]:
         for one in told:
             yield from _enclosed(one, time, depth + 1)
     elif isinstance(told, str):
-        if _is_line(told):
+        if (document := _document(told)) is not None:
+            yield from _in_object(document, time, depth + 1)
+        elif _is_line(told):
             for line in told.rstrip("\n").split("\n"):
                 yield line.encode("utf-8", "replace"), time
     elif isinstance(told, dict):
@@ -53,7 +55,8 @@ def _in_object(told: Mapping[str, Any], time: int | None, depth: int) -> Iterato
     time = time_of(told) or time
     message = told.get("msg")
     if isinstance(message, str) and not _HEADER.search(message, 0, 1024) and _is_klog(told, message, time):
-        yield json.dumps(told if "ts" in told else {"ts": (time or 0) / 1e6, **told}).encode(), time
+        numbered = told if isinstance(told.get("ts"), int | float) else {**told, "ts": (time or 0) / 1e6}
+        yield json.dumps(numbered).encode(), time
         return
     for key in (*(key for key in _TEXTS if key in told), *(key for key in told if key not in _TEXTS)):
         value = told[key]
@@ -75,6 +78,17 @@ def _is_klog(told: Mapping[str, Any], message: str, time: int | None) -> bool:
     if isinstance(told.get("ts"), int | float):
         return True
     return time is not None and message.encode("utf-8", "replace") in MESSAGES
+
+
+def _document(text: str) -> Mapping[str, Any] | None:
+    """Return the object of a text that is JSON in JSON, unless it is klog's own."""
+    if not (text.startswith("{") and text.rstrip().endswith("}")) or text.startswith('{"ts":'):
+        return None
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _is_line(text: str) -> bool:

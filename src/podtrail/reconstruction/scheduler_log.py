@@ -31,6 +31,8 @@ _OF_NO_POD = frozenset(
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
 _SLACK: Final = 60_000_000_000
+_SEPARATOR = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?")
+"""What journalctl and grep write between lines."""
 _MOST_AT_END: Final = 200
 """Lines at the end of a log in which the last one of klog is looked for."""
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
@@ -222,7 +224,7 @@ class SchedulerLog:
         elif found := _FILE_CREATED.match(line):
             self.calendar.learn(rfc3339(f"{found[1].decode()}-07-01T00:00:00Z") or self.calendar.near)
             counts.other += 1
-        elif line.startswith(_FILE_HEADER):
+        elif line.startswith(_FILE_HEADER) or _SEPARATOR.fullmatch(line):
             counts.other += 1
         elif self._panicking or _STACK.match(line):
             return self._panic(line)
