@@ -7,6 +7,7 @@ from podtrail_processors.scheduling_metrics import FACTORY, Config
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, frame, split
+from podtrail.reconstruction.pod_observer import PodObserver
 from podtrail.testing.attempts import MS, MadeAttempt, no_room
 
 SECOND = 1000 * MS
@@ -47,6 +48,16 @@ def test_a_pod_waits_from_its_first_failed_attempt_to_its_success(waiting: Waiti
     assert set(waiting.since.values()) == {(first.start + first.duration) / SECOND}
     waiting.send(MadeAttempt(start=FIRST + 120 * SECOND, number=3))
     assert waiting.pods == waiting.since == {}
+
+
+@pytest.mark.parametrize("change", ["DELETED", "MODIFIED"])
+def test_a_pod_that_a_watch_shows_deleted_or_bound_waits_no_more(waiting: Waiting, change: str) -> None:
+    made = no_room()
+    waiting.send(made)
+    metadata = {"namespace": "default", "name": "web-0", "uid": made.uid}
+    pod = {"metadata": metadata, "spec": {"nodeName": "n1"} if change == "MODIFIED" else {}}
+    waiting.made.add(Batch(PodObserver().take(change, pod, 1), 1), 1)
+    assert waiting.pods == {}
 
 
 def test_a_pod_counts_under_those_who_said_no_in_its_latest_attempt(waiting: Waiting) -> None:

@@ -1,7 +1,7 @@
 """Pods that wait: their latest attempt failed, lately enough that the scheduler still has them.
 
 kube-scheduler tries a Pod again after five minutes at the latest. One that is not tried for longer is gone, or somebody
-else scheduled it: no span tells of that.
+else scheduled it. The receiver `k8s_pods` reports both at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,6 +53,10 @@ class PendingPods:
             self._pods[key] = self._by_trace[attempt.trace_id] = pod
             if len(self._pods) > self._most:
                 self._forget(next(iter(self._pods)))
+
+    def ended(self, uid: str) -> None:
+        """Take note that a Pod has a node, or was deleted."""
+        self._forget(uid)
 
     def refused(self, trace_id: bytes, plugin: str) -> None:
         """Take note that a plugin said no in an attempt."""

@@ -14,11 +14,13 @@ from podtrail.otlp import (
     Batch,
     Group,
     Rejection,
+    SpanView,
     attempts_in,
     read_message,
     read_rejections,
     split,
 )
+from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.pending import PendingPods
 from podtrail_processors.scheduling_metrics.tally import AttemptTally, SaidNo
@@ -114,6 +116,8 @@ class SchedulingMetrics(PassingProcessor):
         for group in batch.groups:
             if REFUSAL in group.spans or _ROOT in group.spans:
                 self._look_at(group, now)
+            elif TRANSITION_MARK in group.spans:
+                self._look_at_transitions(group)
         return Taken((batch,))
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002 - as every processor
@@ -143,6 +147,12 @@ class SchedulingMetrics(PassingProcessor):
             self._tally.note_refusals(group.trace_id, _by_plugin(refused))
         for attempt in attempts_in(group.spans):
             self._note_root(attempt, now)
+
+    def _look_at_transitions(self, group: Group) -> None:
+        for raw in split(group.spans):
+            told = read_transition(SpanView(raw))
+            if told is not None and told.kind in ("scheduled", "deleted"):
+                self._pending.ended(told.uid)
 
     def _note_root(self, attempt: Attempt, now: int) -> None:
         self._pending.attempted(attempt, now)

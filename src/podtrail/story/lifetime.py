@@ -41,7 +41,9 @@ def lifetime(
     moments: list[LifeMoment] = []
     told = {step.kind: step for step in reversed(pod.on_node.steps)} if pod.on_node else {}
     if created is None and "created" in told:
-        moments.append(LifeMoment(told["created"].start_unix_nano, "created", None, told["created"].trace_id))
+        # The watch shows a Pod some milliseconds after its scheduler has it.
+        at = min([told["created"].start_unix_nano, *(attempt.start_unix_nano for attempt in pod.attempts[:1])])
+        moments.append(LifeMoment(at, "created", None, told["created"].trace_id))
     if deleted is None and (seen := told.get("seen deleting")):
         moments.append(LifeMoment(seen.start_unix_nano, "deletion asked for", None, seen.trace_id))
     if created is not None:
