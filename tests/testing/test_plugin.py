@@ -61,6 +61,27 @@ def test_a_file_that_is_wrong_is_an_error_with_its_place(pytester: pytest.Pytest
     done.stdout.fnmatch_lines(["*policies_test.yaml:4:24: *an outcome can't be 'sucess'", "*did you mean success?*"])
 
 
+def test_replay_finds_files_beside_the_test_and_takes_processors_alone(pytester: pytest.Pytester) -> None:
+    folder = pytester.path / "below"
+    folder.mkdir()
+    policies = "{name: failed, type: scheduling_result, scheduling_result: {results: [Unschedulable]}}"
+    (folder / "policies.yaml").write_text(f"processors: {{tail_sampling: {{policies: [{policies}]}}}}\n")
+    (folder / "week.otlp.gz").write_bytes(RECORDING.read_bytes())
+    (folder / "test_below.py").write_text(
+        """
+from podtrail.testing import assert_kept, given
+
+def test_beside(podtrail_replay):
+    for recording in ("week.otlp.gz", ["week.otlp.gz"]):
+        assert_kept(podtrail_replay("policies.yaml", recording), "huge-0", by="failed")
+
+def test_given(podtrail_replay):
+    assert_kept(podtrail_replay("policies.yaml", given("pod web-0: 1 failed attempt by NodeResourcesFit")), "web-0")
+"""
+    )
+    pytester.runpytest_inprocess("below").assert_outcomes(passed=2)
+
+
 def test_a_test_runs_once_for_each_recording_in_a_folder(pytester: pytest.Pytester) -> None:
     folder = pytester.path / "weeks"
     folder.mkdir()

@@ -156,7 +156,23 @@ def encode_span(
     events: Sequence[Event] = (),
     links: Sequence[Link] = (),
 ) -> bytes:
-    """Return the bytes of a new span; times in Unix nanoseconds, ids of 16 and 8 bytes."""
+    """Return the bytes of a new span.
+
+    Args:
+        trace_id: 16 bytes.
+        span_id: 8 bytes.
+        name: what it is called.
+        start: Unix nanoseconds.
+        end: Unix nanoseconds.
+        parent_span_id: 8 bytes; empty: it is a root.
+        kind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer.
+        flags: W3C trace flags in the lowest 8 bits, then 0x100: it is known whether the parent is remote, 0x200: it is.
+        trace_state: the W3C header `tracestate`.
+        status: its code (0 unset, 1 ok, 2 error) and message; None: it has none.
+        attributes: text, numbers, booleans, bytes, lists and maps of these, by key.
+        events: with their times, names and attributes.
+        links: to other spans, with their attributes.
+    """
     span: bytes = trace_pb2.Span(
         trace_id=trace_id,
         span_id=span_id,

@@ -7,10 +7,10 @@ waits, so a week of traces takes as long as its decisions.
 import json
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from podtrail.component import Context, Ledger, Processor
 from podtrail.config import Document
@@ -34,6 +34,7 @@ from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording import Damage, OtherSignal, Record
 from podtrail.recording.merging import merged
 from podtrail.replay.flows import Flows
+from podtrail.replay.whole import whole
 
 Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
@@ -170,10 +171,33 @@ def read_config(config: Config) -> Document:
     """Return the document of a configuration given as a path, as YAML text or as a mapping."""
     if isinstance(config, Mapping):
         return Document.from_mapping(config)
-    text = str(config)
-    if isinstance(config, str) and ("\n" in text or ": " in text):
-        return Document.from_text(text)
-    return Document.load([text])
+    return Document.from_text(str(config)) if _is_yaml(config) else Document.load([str(config)])
+
+
+def _is_yaml(config: str | Path) -> bool:
+    return isinstance(config, str) and ("\n" in config or ": " in config)
+
+
+def replay_beside(folder: Path) -> Callable[..., Run]:
+    """Return `replay` that looks for files in a folder first, then in the current one."""
+
+    def there(path: str | Path) -> str | Path:
+        return folder / path if (folder / path).exists() else path
+
+    def replay_there(
+        config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()
+    ) -> Run:
+        """As `replay`."""
+        if not isinstance(config, Mapping) and not _is_yaml(config):
+            config = there(config)
+        if isinstance(recording, str | Path):
+            recording = there(recording)
+        else:
+            items = [there(item) if isinstance(item, str | Path) else item for item in recording]
+            recording = cast("Recording", items)
+        return replay(config, recording, until, feature_gates)
+
+    return replay_there
 
 
 def read_records(paths: Iterable[str | Path], damaged: Callable[[Damage], None]) -> Iterator[Record]:
@@ -213,7 +237,7 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
     A processor that loses spans without counting them in its ledger causes a warning (`warnings`).
 
     Args:
-        config: a whole configuration: a path, YAML text or a mapping.
+        config: a configuration, or its processors alone: a path, YAML text or a mapping.
         recording: a path, several, or an iterable of `(arrival, request)`.
         until: Unix nanoseconds at which the pipelines shut down; by default when everything is decided.
         feature_gates: ids of the gates that are on.
@@ -223,7 +247,8 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
         podtrail.otlp.MalformedRequest: a request of the recording is none.
         ValueError: a recording is damaged; the text names the place.
     """
-    settings = read_settings(read_config(config), frozenset(feature_gates))
+    document = read_config(config)
+    settings = read_settings(replace(document, root=whole(document.root)), frozenset(feature_gates))
     run = Run(exported={id: [] for pipeline in settings.pipelines for id in pipeline.exporters})
     exporters = {pipeline.id: pipeline.exporters for pipeline in settings.pipelines}
     seen: dict[tuple[str, str], str] = {}

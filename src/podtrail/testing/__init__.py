@@ -7,12 +7,12 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from podtrail.replay.replayer import ExportedSpan, Run, replay
+    from podtrail.replay.replayer import ExportedSpan, Run, replay, replay_beside
     from podtrail.testing.matchers import assert_dropped, assert_kept, assert_linked, given
 
-__all__ = ["ExportedSpan", "Run", "assert_dropped", "assert_kept", "assert_linked", "given", "replay"]
+__all__ = ["ExportedSpan", "Run", "assert_dropped", "assert_kept", "assert_linked", "given", "replay", "replay_beside"]
 
-_REPLAYER: Final = frozenset({"ExportedSpan", "Run", "replay"})
+_REPLAYER: Final = frozenset({"ExportedSpan", "Run", "replay", "replay_beside"})
 
 
 def __getattr__(name: str) -> Any:

@@ -24,12 +24,15 @@ _FORMS = tuple(form + compressed for form in (".jsonl", ".otlp", ".json") for co
 
 
 @pytest.fixture(name="replay")
-def _replay() -> Callable[..., "Run"]:
-    """Return `podtrail.testing.replay`: `run = replay("pipeline.yaml", "recording.otlp")`."""
-    # Imported when used: a test run that needs no pipeline should not pay for one.
-    from podtrail.testing import replay
+def _replay(request: pytest.FixtureRequest) -> Callable[..., "Run"]:
+    """Return `podtrail.testing.replay`: `run = replay("pipeline.yaml", "recording.otlp")`.
 
-    return replay
+    Files are looked for beside the test, then in the current folder.
+    """
+    # Imported when used: a test run that needs no pipeline should not pay for one.
+    from podtrail.testing import replay_beside
+
+    return replay_beside(request.path.parent)
 
 
 @pytest.fixture(name="podtrail_replay")

@@ -11,10 +11,11 @@ from podtrail.config import ConfigError, Document, Position
 from podtrail.config.expansion import Expander
 from podtrail.config.feature_gates import parse_gates
 from podtrail.config.files import read_text
-from podtrail.config.nodes import Entry, MapNode, Node, ScalarNode
+from podtrail.config.nodes import MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, Problem, Source, did_you_mean
 from podtrail.config.reader import read_yaml
 from podtrail.pipeline.settings import Settings, read_settings
+from podtrail.replay.whole import whole
 from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.expectations import CaseStep, read_steps
 from podtrail.testing.cases.given import Given, read_given
@@ -22,10 +23,6 @@ from podtrail.testing.cases.models import FileModel
 
 SUFFIXES: Final = ("_test.yaml", ".test.yaml", "_test.yml", ".test.yml")
 _CASE_KEYS: Final = ("name", "given", "expect")
-_AROUND: Final[Mapping[str, object]] = {
-    "receivers": {"otlp": {"protocols": {"grpc": None}}},
-    "exporters": {"debug": None},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +109,16 @@ def _document(reading: CaseFileReader, node: Node | None, environment: Mapping[s
                 reading.problem(("config",), f"there is no file {reading.folder / name}", hint, value=True)
                 raise ConfigError(reading.problems)
             document = Document.load([str(reading.folder / name)], environ=environ)
-            return name, replace(document, root=_whole(document.root))
+            return name, replace(document, root=whole(document.root))
         case MapNode():
             expander = Expander(environ)
             root = expander.expand(node)
             if expander.problems:
                 raise ConfigError(expander.problems, expander.warnings)
             assert isinstance(root, MapNode)
-            return "", Document(_whole(root), folders=(reading.folder.absolute(),))
+            return "", Document(whole(root), folders=(reading.folder.absolute(),))
     reading.problem(("config",), "must be a path or a configuration", "write config: pipeline.yaml", value=True)
     raise ConfigError(reading.problems)
-
-
-def _whole(root: MapNode) -> MapNode:
-    """Return a configuration of processors alone as a whole one: a pipeline with all of them, in their order."""
-    processors = root.get("processors")
-    if "service" in root.entries or not isinstance(processors, MapNode):
-        return root
-    pipeline = {"receivers": ["otlp"], "processors": list(processors.entries), "exporters": ["debug"]}
-    whole = Document.from_mapping({**_AROUND, "service": {"pipelines": {"traces": pipeline}}}).root
-    entries = {key: Entry(root.position, entry.value) for key, entry in whole.entries.items()}
-    return replace(root, entries={**entries, **root.entries})
 
 
 def _tested(reading: CaseFileReader, settings: Settings, wanted: str) -> Settings:
