@@ -267,6 +267,10 @@ class ControlPlane:
         """Asks the kube-scheduler, for /metrics for example."""
         return self._api(self.scheduler_port, "admin").get(path)
 
+    def scheduler_put(self, path: str, body: Any) -> Any:
+        """Sends the kube-scheduler what is put at /debug/flags/v for example."""
+        return self._api(self.scheduler_port, "admin").request("PUT", path, body)
+
     def user(self, name: str, *groups: str) -> Path:
         """Issues a client certificate and returns a kubeconfig with it."""
         path = self.folder / f"{name.replace(':', '-')}.kubeconfig"

@@ -1,6 +1,7 @@
 """The `scheduler` receiver beside a real kube-scheduler: its log, watches with a real API server, its metrics."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -141,6 +142,29 @@ async def test_a_scheduler_that_dies_and_comes_back_is_told_of_on_and_on(cluster
         await asyncio.to_thread(cluster.create, "after")
         await story.until(lambda: bool(of_pod(story.roots, "between")) and bool(of_pod(story.roots, "after")))
     assert story.results == {"Success": 3}
+
+
+async def test_a_leader_in_another_zone_whose_verbosity_is_lowered_is_told_of_on_and_in_time(
+    start_control_plane: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")  # nothing but the clock tells it: the log is the process's own
+    plane = start_control_plane()
+    try:
+        log = await asyncio.to_thread(plane.start_scheduler, {"leaderElection": {"leaderElect": True}}, ("-v=2",))
+        await asyncio.to_thread(plane.api.node, "n0", {"cpu": "2"})
+        cluster, story, context = Cluster(plane, log), Sink(), Context(id="s")
+        async with beside(cluster, story, context, log={"include": [str(log)]}, watch={}):
+            for lowered in (False, True):
+                if lowered:
+                    await asyncio.to_thread(plane.scheduler_put, "/debug/flags/v", 0)
+                for number in range(5):
+                    await asyncio.to_thread(cluster.create, f"{lowered}-{number}".lower())
+                await story.until(lambda: story.results["Success"] == (10 if lowered else 5))  # noqa: B023
+        assert story.results == await asyncio.to_thread(lambda: cluster.counted)
+        late = [abs(time.time_ns() - span.end) for span in story.spans if span.name == "SchedulePod"]
+        assert max(late) < 600 * 10**9
+    finally:
+        plane.stop()
 
 
 def token(cluster: Cluster, name: str, *paths: str) -> str:
