@@ -6,7 +6,7 @@ import pytest
 
 from podtrail.otlp import Event, Value, encode_span, frame
 from podtrail.reconstruction.pod_observer import PodObserver
-from podtrail.story import Library, PodStory, plain
+from podtrail.story import Library, PodStory, plain, waits_for
 from podtrail.story.time_to_start import time_to_start
 from podtrail.testing.attempts import START, MadeAttempt
 from tests.story.test_node_spans import span
@@ -239,3 +239,42 @@ def test_a_static_pod_and_its_mirror_are_one_pod_that_outlives_its_mirror() -> N
         assert states == {"terminated" if change == "DELETED" else "running"}
     (pod,) = library.stories.pods()
     assert [library.pod(uid) for uid in (static, mirrors[1])] == [pod, pod]
+
+
+def test_a_page_elsewhere_knows_of_a_pod_without_a_node_what_k8s_pods_sends() -> None:
+    library, observer = Library(), PodObserver()
+    metadata = {"namespace": "default", "name": "db-0", "uid": UID, "creationTimestamp": f"{DAY}13:00Z"}
+    not_ready = condition("PodScheduled", "False", "13:20", "NotReadyForScheduling", "waiting for a claim")
+    no_room = condition(
+        "PodScheduled", "False", "13:20", "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu."
+    )
+    gated = {"schedulingGates": [{"name": "example.com/quota"}]}
+
+    def state(at: int, spec: dict[str, Any], *conditions: dict[str, str], change: str = "MODIFIED") -> tuple[str, str]:
+        seen = {"metadata": metadata, "spec": spec, "status": {"conditions": list(conditions)}}
+        library.keep(observer.take(change, seen, CREATED + at * SECOND), CREATED)
+        pod = pod_of(library)
+        return pod.state, pod.headline
+
+    assert state(0, gated, change="ADDED") == ("gated", "gates: example.com/quota")
+    assert state(10, {})[0] == "waiting"
+    assert state(20, {}, not_ready) == ("gated", "waiting for a claim")
+    assert state(30, {}, no_room) == ("unschedulable", "1 NodeResourcesFit")
+    lines = told(library)
+    assert "is Pending for" in lines[0]
+    assert "  1  NodeResourcesFit  Insufficient cpu" in lines
+    assert waits_for(pod_of(library)) == "NodeResourcesFit: Insufficient cpu"
+    assert state(40, {"nodeName": "n1"}) == ("scheduled", "on n1")
+    assert state(50, {"nodeName": "n1"}, change="DELETED")[0] == "deleted"
+    (pod,) = library.stories.pods()
+    assert (pod.left_as, pod.until_unix_nano) == ("scheduled", CREATED + 40 * SECOND)
+    assert (pod.gated_until_unix_nano, pod.past_gates) == (CREATED + 30 * SECOND, ("example.com/quota",))
+
+
+def test_a_pod_that_was_ready_and_is_no_longer_is_not_said_to_be_ready() -> None:
+    lost = RUNNING | {"conditions": [condition("Ready", "False", "14:00", "ContainersNotReady")]}
+    lines = told(library_of(RUNNING, lost))
+    assert "ready since" not in lines[0]
+    assert any("no longer ready" in line for line in lines)
+    again = RUNNING | {"conditions": [condition("Ready", "True", "15:00")]}
+    assert "ready since 17:15:00 UTC" in told(library_of(RUNNING, lost, again))[0]

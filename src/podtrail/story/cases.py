@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podtrail.otlp import Rejection
+from podtrail.otlp import Rejection, Why, read_message
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
 from podtrail.story.configuration_change import Changer
@@ -78,9 +78,13 @@ class PodContext:
 
 def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
     """Return who said no to how many nodes and why, in at most `most` lines (at least four)."""
-    why = attempt.why
+    return refusals_in(attempt.why, attempt.message, most)
+
+
+def refusals_in(why: Why, message: str, most: int) -> list[Line]:
+    """Return who said no to how many nodes and why, in at most `most` lines (at least four)."""
     if not why.rejections:
-        said = safe(attempt.message) if attempt.message else "who said no is not in this source"
+        said = safe(message) if message else "who said no is not in this source"
         return [line(f"No node fits: {said}")]
     nodes = several(why.nodes, "node") if why.nodes is not None else "how many nodes there are is not in this source"
     notes: list[Line] = []
@@ -117,9 +121,17 @@ def unschedulable(pod: PodStory, around: PodContext, most: int) -> list[Line]:
     """Return why no node fits."""
     told = pod.explained
     if told is None:
-        return []
+        return _by_condition(pod, most)
     rest = [*_preemption(told), *_same(pod, told), next_try(_by_event(told), pod, _UNSCHEDULABLE_AT_MOST, around)]
     return [*no_node_fits(told, most - len(rest)), *rest]
+
+
+def _by_condition(pod: PodStory, most: int) -> list[Line]:
+    """Return what the condition of a Pod says of which no attempt is known."""
+    if not pod.condition_message:
+        return []
+    source = line(dim("By its condition PodScheduled: no attempt is in this source."))
+    return [*refusals_in(read_message(pod.condition_message), pod.condition_message, most - 1), source]
 
 
 def _by_event(told: AttemptStory) -> str:
@@ -248,6 +260,8 @@ def bind_refused(pod: PodStory, around: PodContext, most: int) -> list[Line]:  #
 def error(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return what went wrong."""
     last = pod.last
+    if last is None:
+        return _by_condition(pod, most)
     said = safe(last.message, 400) if last and last.message else "what went wrong is not in this source"
     return [
         line("The last attempt failed with an error:"),

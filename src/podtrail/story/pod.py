@@ -1,12 +1,12 @@
 """A Pod's story as it is shown: its state, its attempts in order, why it waits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from podtrail.otlp import Rejection, Why
+from podtrail.otlp import Rejection, Why, read_message
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import BIND, read_bind_refusal
 from podtrail.story.on_node import NodeStory
@@ -26,6 +26,8 @@ _READY_WITHIN = 30_000_000_000
 """Nanoseconds from its last start that are left to a Pod to be ready, until it is to be looked at."""
 _WORTH = 10
 """A plugin that takes less than this part of an attempt did not make it slow."""
+_BY_CONDITION: Final[Mapping[str, PodState]] = {"Unschedulable": "unschedulable", "SchedulerError": "error"}
+"""States of a Pod without a known attempt, by the reason of its condition."""
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
 
@@ -72,6 +74,8 @@ class PodStory:
     """Until when gates held it; None while they do, or where that is unknown."""
     past_gates: tuple[str, ...] = ()
     """The gates that held it last, once they are gone."""
+    condition_message: str = ""
+    """Of its condition `PodScheduled` while that is False; "" where no watch shows one."""
     held_by: str = ""
     """What keeps the scheduler from trying it beside its gates; "" for nothing."""
     scheduler: str = ""
@@ -177,6 +181,7 @@ def tell_pod(
         gated_since_unix_nano=facts.gated_since,
         gated_until_unix_nano=facts.gated_until,
         past_gates=facts.past_gates,
+        condition_message=facts.condition_message,
         held_by=facts.held_by,
         scheduler=facts.scheduler,
         deleted_unix_nano=deleted,
@@ -241,7 +246,7 @@ def _state(facts: PodFacts, told: Sequence[AttemptStory]) -> PodState:
     if facts.held_by and (not told or told[-1].result != "Success"):
         return "gated"
     if not told:
-        return "gated" if facts.gates else "waiting"
+        return "gated" if facts.gates else _BY_CONDITION.get(facts.condition, "waiting")
     last = told[-1]
     match last.result:
         case "Success":
@@ -331,7 +336,8 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
             return f"on {node}" if node else ""
         case _:
             explained = _explained(told)
-            return who_said_no(explained.why) if explained else ""
+            why = explained.why if explained else read_message(facts.condition_message)
+            return who_said_no(why) or ("" if explained else facts.condition_message)
 
 
 def _headline_on(story: NodeStory) -> str:

@@ -24,6 +24,9 @@ class PodFacts:
     """When its gates were seen to be gone, Unix nanoseconds; None while they hold it, or where that is unknown."""
     held_by: str = ""
     """What keeps the scheduler from trying it beside its gates."""
+    condition: str = ""
+    """Reason of its condition `PodScheduled` while that is False; "" where no watch shows one."""
+    condition_message: str = ""
     created: int | None = None
     """When it was created, or came to the scheduler, Unix nanoseconds; None where that is unknown."""
     scheduler: str = ""

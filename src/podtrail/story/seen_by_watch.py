@@ -45,6 +45,8 @@ def _held(facts: PodFacts, unscheduled: list[NodeStep], gated: list[NodeStep]) -
         gates=gates,
         past_gates=tuple(names[-1].split(", ")) if names and not gates else facts.past_gates,
         held_by=last.error if held and last is not None and not gates else "",
+        condition=last.reason if last is not None and not facts.bound else "",
+        condition_message=last.error if last is not None and not facts.bound else "",
         gated_since=facts.gated_since or min(since, default=None),
         gated_until=None if held else over or facts.gated_until,
     )
