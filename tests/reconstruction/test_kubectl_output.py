@@ -117,6 +117,14 @@ def test_objects_are_read_in_every_form_by_the_times_in_them(form: str, encoding
     assert scheduled.at - failed.at == 60 * SECOND + 123_456_000
 
 
+def test_a_pod_that_kubectl_prints_as_unschedulable_was_tried(runs: Any) -> None:
+    pod = json.dumps(POD, indent=4).encode().splitlines()
+    (one,) = runs.rebuild([], [pod]).attempts
+    assert (one.draft.result, one.draft.message, one.draft.end) == ("Unschedulable", NOTE, 1_714_557_600 * SECOND)
+    event = {**OLD, "lastTimestamp": OLD["firstTimestamp"]}
+    assert len(runs.rebuild([], [pod, [json.dumps(event).encode()]]).attempts) == 1
+
+
 @pytest.mark.parametrize("text", ["NAME   READY\nweb-0  1/1\n", "{\n", "- a\n- b\n", "null\n", '{"kind": "Status"}\n'])
 def test_what_is_no_object_is_counted(text: str) -> None:
     seen, counts = read(text)

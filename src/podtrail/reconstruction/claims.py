@@ -12,7 +12,7 @@ from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodRegistry
-from podtrail.reconstruction.watch import EventSeen, PodSeen
+from podtrail.reconstruction.watch import PRINTED, EventSeen, PodSeen
 
 MILLISECOND = 1_000_000
 SECOND = 1_000 * MILLISECOND
@@ -187,8 +187,9 @@ class Claims:
             draft.result = _RESULTS[seen.reason]
             draft.resolution = SECOND
             draft.sources.add("pods")
-            draft.inferred["end"] = "the condition's arrival, which is written behind the attempt"
-            draft.inferred["start"] = "the condition's arrival; nothing tells the beginning"
+            shown = "the condition's last transition" if seen.change == PRINTED else "the condition's arrival"
+            draft.inferred["end"] = f"{shown}, which is written behind the attempt"
+            draft.inferred["start"] = f"{shown}; nothing tells the beginning"
             draft.nominated = seen.nominated
             self._ended(draft)
             pod.settled = seen.time

@@ -7,7 +7,7 @@ from typing import Final
 from podtrail.reconstruction.calendar import OFFSETS, SECOND
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
-from podtrail.reconstruction.watch import EventSeen, Seen
+from podtrail.reconstruction.watch import PRINTED, EventSeen, Seen
 
 _ENDS: Final = frozenset({Kind.BOUND, Kind.NO_FIT, Kind.NO_NODES, Kind.FAILED})
 _BEFORE: Final = 2 * SECOND
@@ -45,7 +45,7 @@ def offset_by_watch(lines: Iterable[LineMeaning], seen: Iterable[Seen]) -> int |
 def _moments(seen: Seen) -> list[int]:
     if isinstance(seen, EventSeen):
         return [seen.at]
-    moments = [seen.time] if seen.change != "LISTED" and (seen.node or seen.reason) else []
+    moments = [seen.time] if seen.change not in ("LISTED", PRINTED) and (seen.node or seen.reason) else []
     return [*moments, seen.since] if seen.since else moments
 
 

@@ -11,7 +11,7 @@ from podtrail.reconstruction.claims import SECOND, Claims
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
-from podtrail.reconstruction.watch import EventSeen, PodSeen
+from podtrail.reconstruction.watch import PRINTED, EventSeen, PodSeen
 
 HOLD = 5 * SECOND
 """How long an attempt that has ended waits for what else is told of it."""
@@ -131,6 +131,8 @@ class Correlator:
         if new and seen.change != "ADDED":
             # It was so before the watch began: whatever made it so is not in it.
             pod.node, pod.said = seen.node, hash((seen.reason, seen.message))
+            if seen.change == PRINTED and seen.reason and seen.since and not seen.node:
+                self._pods.append((seen._replace(time=seen.since), pod, False))  # an attempt set the condition then
             return
         bound = bool(seen.node) and not pod.node and not new
         words = hash((seen.reason, seen.message))

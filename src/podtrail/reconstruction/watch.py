@@ -21,6 +21,8 @@ _W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _MOST_GATES: Final = 16
 _MOST_DIGITS: Final = 19
 _LATEST: Final = (1 << 63) - (1 << 40)
+PRINTED: Final = "PRINTED"
+"""The change of an object without a time of arrival, as kubectl prints it: it is as it is, since when nothing shows."""
 _SECOND: Final = 1_000_000_000
 _AHEAD: Final = 1_000_000_000
 """Nanoseconds by which the scheduler's clock may be ahead of the watch's: a later time is not believed."""
@@ -31,7 +33,7 @@ class PodSeen(NamedTuple):
 
     time: int
     change: str
-    """`LISTED`, `ADDED`, `MODIFIED` or `DELETED`."""
+    """`LISTED`, `ADDED`, `MODIFIED`, `DELETED` or `PRINTED`."""
     uid: str
     pod: str
     """`namespace/name`."""
@@ -80,7 +82,7 @@ class WatchedObject(NamedTuple):
     arrival: int
     """Unix nanoseconds; 0 for Events of a list that says none."""
     change: str
-    """`LISTED`, `ADDED`, `MODIFIED` or `DELETED`."""
+    """`LISTED`, `ADDED`, `MODIFIED`, `DELETED` or `PRINTED`."""
     kind: str
     object: Mapping[str, Any]
 
@@ -181,7 +183,7 @@ class WatchReader:
             items = listed.get("items")
             kind = str(listed.get("kind") or "").removesuffix("List")
             for item in items if isinstance(items, list) else ():
-                yield from _object(arrival, "LISTED", item, kind)
+                yield from _object(arrival, "LISTED" if arrival else PRINTED, item, kind)
         elif isinstance(event, dict):
             change = event.get("type")
             if change in ("ADDED", "MODIFIED", "DELETED"):
