@@ -99,6 +99,11 @@ class Config(Model):
 
             told += [(("plugins", name), why) for name, why in unused(self._selection, self.plugins)]
             names = [profile.scheduler_name for profile in self._selection.profiles]
+        files = self.workload.objects
+        told += [
+            (("workload", "objects"), f"{place} is no field of Kubernetes 1.37, and nothing looks at it")
+            for place in (files.unknown if files is not None else ())
+        ]
         return told + self._of_others(names)
 
     def _of_others(self, names: Sequence[str]) -> list[tuple[WarningPath, str]]:

@@ -1,33 +1,55 @@
 """Reads Kubernetes objects from files, as `kubectl get -o yaml` writes them; what is wrong has its line and column."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from podtrail_scheduler.configuration.document import Located, Repeated, parse_all
 from podtrail_scheduler.configuration.errors import ConfigurationError, ConfigurationProblem
-from podtrail_scheduler.objects import ApiObject
+from podtrail_scheduler.objects import ApiObject, Pod
 from podtrail_scheduler.objects.decoding import DECODERS, Misshapen
+from podtrail_scheduler.objects.decoding.reading import text
+
+from .api_defaults import PriorityClass, completed, decode_priority_class
+from .field_names import unknown_fields
 
 _LARGEST = 256 << 20
 """Bytes of a file: some ten thousand Pods."""
 _VERSIONS = {kind: version for version, kind in DECODERS}
+_PRIORITY_CLASS = ("scheduling.k8s.io/v1", "PriorityClass")
 _KUBECTL = "kubectl get nodes,pods -A -o yaml writes it so"
 
 
-def read_objects(path: str) -> list[ApiObject]:
-    """Return the objects of a file that scheduling looks at; others are left out.
+@dataclass(slots=True)
+class FileContents:
+    """What a file holds."""
+
+    objects: list[ApiObject] = field(default_factory=list)
+    """Those that scheduling looks at."""
+    classes: list[PriorityClass] = field(default_factory=list)
+    wanted: dict[str, str] = field(default_factory=dict)
+    """By key of each Pod without a priority the name of its PriorityClass; "": it names none."""
+    unknown: list[str] = field(default_factory=list)
+    """Where fields stand that this release does not know: `LINE:COLUMN: PATH`."""
+
+
+def read_objects(path: str) -> FileContents:
+    """Return what a file holds; objects that scheduling does not look at are left out.
 
     Raises:
         ValueError: It can't be read, or something in it can't be: `FILE:LINE:COLUMN: PATH: what`.
     """
+    contents = FileContents()
     try:
-        return [item for document, repeated in parse_all(_text(path), path) for item in _decoded(document, repeated)]
+        for document, repeated in parse_all(_text(path), path):
+            for item, where, kind, version in _items(document, repeated):
+                _take(contents, item, where, kind, version)
     except _Wrong as wrong:
         raise ValueError(wrong.problem.located(path)) from None
     except ConfigurationError as error:
         raise ValueError(str(error)) from None
+    return contents
 
 
 class _Wrong(Exception):
@@ -53,7 +75,8 @@ def _text(path: str) -> str:
         raise ValueError(f"{path}:{line}: not UTF-8") from None
 
 
-def _decoded(document: Located, repeated: list[Repeated]) -> Iterator[ApiObject]:
+def _items(document: Located, repeated: list[Repeated]) -> Iterator[tuple[Located, str, str, str]]:
+    """Yield each object of a document with its path, kind and version."""
     if document.value is None:
         return  # nothing between two `---`
     if repeated:
@@ -61,7 +84,7 @@ def _decoded(document: Located, repeated: list[Repeated]) -> Iterator[ApiObject]
     _check_mapping(document, "")
     kind, version = _kind(document, "")
     if not kind.endswith("List"):
-        yield from _object(document, "", kind, version)
+        yield document, "", kind, version
         return
     items = document.at("items")
     if not isinstance(items.value, list):
@@ -71,18 +94,27 @@ def _decoded(document: Located, repeated: list[Repeated]) -> Iterator[ApiObject]
         _check_mapping(item, path)
         # What `kubectl get --raw` writes says it once, for all items.
         own = (kind.removesuffix("List"), version) if kind != "List" and not _says_kind(item) else _kind(item, path)
-        yield from _object(item, path, *own)
+        yield item, path, *own
 
 
-def _object(item: Located, path: str, kind: str, version: str) -> Iterator[ApiObject]:
+def _take(contents: FileContents, item: Located, path: str, kind: str, version: str) -> None:
+    is_class = (version, kind) == _PRIORITY_CLASS
     decoder = DECODERS.get((version, kind))
-    if decoder is None:
+    if decoder is None and not is_class:
         _refuse_misspelt(item, path, kind, version)
         return  # a ConfigMap, a Deployment: nothing that scheduling looks at
     if not (name := item.at("metadata.name")).value or not isinstance(name.value, str):
         raise _Wrong(f"a {kind} needs a name", _joined(path, "metadata.name"), name)
+    _check_fields(contents, item, path, kind)
     try:
-        yield decoder(_completed(kind, item.plain))
+        if decoder is None:
+            contents.classes.append(decode_priority_class(item.plain))
+            return
+        plain = item.plain
+        made = decoder(completed(kind, plain))
+        contents.objects.append(made)
+        if isinstance(made, Pod) and plain["spec"].get("priority") is None:
+            contents.wanted[made.key] = text(plain["spec"], "priorityClassName", "spec")
     except Misshapen as error:
         inside = ".".join(error.path)
         raise _Wrong(error.problem, _joined(path, inside), item.at(inside), "") from None
@@ -90,12 +122,13 @@ def _object(item: Located, path: str, kind: str, version: str) -> Iterator[ApiOb
         raise _Wrong(f"this {kind} can't be read: {error}", path, item) from None
 
 
-def _completed(kind: str, plain: dict[str, Any]) -> dict[str, Any]:
-    """Return a Node with what an API server adds where nothing says how much of its capacity is allocatable."""
-    status = plain.get("status")
-    if kind == "Node" and isinstance(status, dict) and "allocatable" not in status and "capacity" in status:
-        return {**plain, "status": {**status, "allocatable": status["capacity"]}}
-    return plain
+def _check_fields(contents: FileContents, item: Located, path: str, kind: str) -> None:
+    """Refuse misspelt fields; note those that resemble none."""
+    for name, place, meant in unknown_fields(item, kind):
+        if meant:
+            problem = f"a {kind} has no such field there"
+            raise _Wrong(problem, _joined(path, name), place, f"did you mean {meant}?")
+        contents.unknown.append(f"{place.line}:{place.column}: {_joined(path, name)}")
 
 
 def _refuse_misspelt(item: Located, path: str, kind: str, version: str) -> None:

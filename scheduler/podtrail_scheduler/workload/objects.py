@@ -1,7 +1,7 @@
 """A cluster that was written down, as a workload: which files it stands in, and what comes of its Pods."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
@@ -9,6 +9,9 @@ from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.objects.durations import Duration, parse_duration
 
 from .values import Section
+
+if TYPE_CHECKING:
+    from .manifests import FileContents
 
 _MIRROR = "kubernetes.io/config.mirror"
 """The annotation of a Pod that a kubelet runs from a file: no scheduler ever sees it without its node."""
@@ -29,15 +32,15 @@ class Objects(NamedTuple):
 class _File(str):
     """The path of a file, and what was in it when it was read."""
 
-    __slots__ = ("objects",)
-    objects: Sequence[ApiObject]
+    __slots__ = ("contents",)
+    contents: "FileContents"
 
 
 def _read(path: str) -> _File:
     from .manifests import read_objects
 
     file = _File(path)
-    file.objects = read_objects(path)
+    file.contents = read_objects(path)
     return file
 
 
@@ -68,21 +71,32 @@ class ObjectFiles(Section):
     @property
     def empty(self) -> str:
         """Which files hold nothing that scheduling looks at, in brackets; empty if all hold something."""
-        without = [file for file in self.files if isinstance(file, _File) and not file.objects]
+        without = [file for file in self.files if isinstance(file, _File) and not file.contents.objects]
         return f" (nothing for a scheduler in {', '.join(without)})" if without else ""
+
+    @property
+    def unknown(self) -> list[str]:
+        """Where fields stand that this release does not know: `FILE:LINE:COLUMN: PATH`."""
+        return [f"{file}:{each}" for file in self.files if isinstance(file, _File) for each in file.contents.unknown]
 
     @model_validator(mode="after")
     def _sort(self) -> "ObjectFiles":
+        from .api_defaults import with_classes
+
         objects: dict[tuple[type, str], ApiObject] = {}
-        for file in self.files:
-            for each in file.objects if isinstance(file, _File) else ():
+        read = [file.contents for file in self.files if isinstance(file, _File)]
+        for contents in read:
+            for each in contents.objects:
                 if (type(each), each.key) in objects:
                     raise ValueError(f"files have {type(each).__name__} {each.key} twice; name each object once")
                 objects[type(each), each.key] = each
-        nodes = [each for each in objects.values() if isinstance(each, Node)]
+        classes = [each for contents in read for each in contents.classes]
+        wanted = {key: name for contents in read for key, name in contents.wanted.items()}
+        there = with_classes(list(objects.values()), classes, wanted)
+        nodes = [each for each in there if isinstance(each, Node)]
         names = {node.name for node in nodes}
         placed, pending = [], []
-        for pod in objects.values():
+        for pod in there:
             if not isinstance(pod, Pod) or pod.terminated or pod.deletion_timestamp is not None:
                 continue
             if pod.node_name and (_MIRROR in pod.annotations or not self.reschedule):
@@ -90,6 +104,6 @@ class ObjectFiles(Section):
                     placed.append(pod)
             else:
                 pending.append(pod.changed(node_name="", nominated_node_name="", phase="Pending", conditions={}))
-        others = [each for each in objects.values() if not isinstance(each, Node | Pod)]
+        others = [each for each in there if not isinstance(each, Node | Pod)]
         self._found = Objects(nodes, placed, sorted(pending, key=lambda pod: pod.creation_timestamp), others)
         return self

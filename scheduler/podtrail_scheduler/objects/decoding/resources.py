@@ -52,6 +52,11 @@ def container_status(each: Json) -> ContainerResources:
     )
 
 
+def requested(containers: tuple[ContainerDemand, ...], init: tuple[ContainerDemand, ...]) -> Amounts:
+    """What the containers of a Pod ask for together."""
+    return _together(containers, init, lambda each: each.requests, {})
+
+
 class PodDemand(NamedTuple):
     """A Pod's effective requests, and (cpu, memory) with the defaults of containers that ask for nothing.
 
