@@ -19,7 +19,7 @@ _FINISHING_SECONDS: Final = 1.5
 """For what a topic that is no more has left undecided to be delivered."""
 
 
-class Opened(NamedTuple):
+class OpenedPartition(NamedTuple):
     """A partition that was begun with."""
 
     place: Place
@@ -68,7 +68,7 @@ class Openings:
 
     async def open(
         self, given: Sequence[Assigned], client: AdminClient | None, keeping: Keeping
-    ) -> AsyncIterator[Opened]:
+    ) -> AsyncIterator[OpenedPartition]:
         """Open partitions one after the other, as their last owners have left them.
 
         Args:
@@ -97,7 +97,7 @@ class Openings:
             position = commit.offset if partition.position is None else partition.position
             if position < each.given.first:
                 self.tell_gone(place, position, each.given.first)
-            yield Opened(place, partition, max(position, each.given.first), pointer)
+            yield OpenedPartition(place, partition, max(position, each.given.first), pointer)
 
     def tell_gone(self, place: Place, position: int, first: int) -> None:
         """Count and tell records that were still needed and that retention has taken."""
