@@ -41,3 +41,30 @@ async def test_what_a_processor_held_that_is_no_longer_configured_comes_once(cra
         assert "missing" not in life.said
         if not crash:
             assert max(here.times().values()) == 1
+
+
+async def test_a_renamed_durable_pipeline_and_processor_go_on_at_the_next_start(tmp_path: Path) -> None:
+    async with stage(HELD, tmp_path) as here:
+        here.changes = {"processors": WINDOW, "service": pipeline(["link_stitching"])}
+        life = await here.start()
+        requests = here.requests(10)
+        assert set(await here.send(life, requests)) == {Outcome.TAKEN}
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0, life.said
+        renamed = {"traces/renamed": pipeline(["link_stitching/renamed"])["pipelines"]["traces"]}
+        here.changes = {
+            "processors": {"link_stitching/renamed": WINDOW["link_stitching"]},
+            "service": {"pipelines": renamed},
+        }
+        life = await here.start()
+        assert not here.recorder.ids, "nothing is due for ten minutes"
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0, life.said
+        assert "missing" not in life.said
+        here.changes = {"service": {"pipelines": {"traces/renamed": pipeline([])["pipelines"]["traces"]}}}
+        life = await here.start()
+        await here.comes({id for request in requests for _, id in request.spans})
+        life.tell(signal.SIGTERM)
+        assert await life.end() == 0, life.said
+        assert "spans early: in the new configuration no processor takes them over" in life.said
+        assert max(here.times().values()) == 1

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from tests.service.toolbox import free_port, get, metrics, sampler, send, until
@@ -428,3 +429,42 @@ def test_what_reloads_have_replaced_does_not_pile_up_in_memory(start: Any, otlp_
     process.tell(signal.SIGTERM)
     assert process.end() == 0
     assert int(process.line(r"samplers (\d+)")[1]) <= 3  # that which runs, and those that led to it
+
+
+@pytest.mark.parametrize("renamed", ["pipeline", "sampler", "both"])
+def test_a_renamed_pipeline_or_sampler_goes_on_with_what_is_undecided(
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], json_lines: Any, kept: Any, renamed: str
+) -> None:
+    process = start(otlp_to_file)
+    send(process.port(), traces=5)
+    changed = copy.deepcopy(otlp_to_file)
+    traces = changed["service"]["pipelines"]["traces"]
+    if renamed != "pipeline":
+        changed["processors"] = {"tail_sampling/renamed": changed["processors"]["tail_sampling"]}
+        traces["processors"] = ["tail_sampling/renamed"]
+    if renamed != "sampler":
+        changed["service"]["pipelines"] = {"traces/renamed": traces}
+    configure(changed)
+    reload(process, "SIGHUP: reloaded")
+    assert json_lines("decisions.jsonl") == []
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 5
+    assert process.line("stopped: file: 15 received = 15 delivered")
+
+
+def test_what_no_processor_takes_over_is_decided_early_and_said(
+    start: Any, configure: Any, otlp_to_file: dict[str, Any], json_lines: Any, kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    send(process.port(), traces=5)
+    changed = copy.deepcopy(otlp_to_file)
+    one = changed["processors"].pop("tail_sampling")
+    changed["processors"] = {"tail_sampling/a": one, "tail_sampling/b": one}
+    changed["service"]["pipelines"]["traces"]["processors"] = ["tail_sampling/a", "tail_sampling/b"]
+    configure(changed)
+    reload(process, "tail_sampling.*decides 15 spans early|decides 15 spans early")
+    until(lambda: len(kept()) == 5)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert process.line("stopped: file: 15 received = 15 delivered")

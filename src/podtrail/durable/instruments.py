@@ -6,6 +6,7 @@ from typing import Final
 
 from podtrail.component import Metrics
 from podtrail.durable.recovery import RecoveredPipelines
+from podtrail.pipeline.host import report_decided_early
 
 _PREFIX: Final = "otelcol_extension_file_storage_"
 _SECOND: Final = 1e9
@@ -18,6 +19,7 @@ class DurableInstruments:
         """Make them for the store that lives in the extension `id`."""
         self._id = id
         self._log = log
+        self._metrics = metrics
         labels = ("extension",)
         self._repeated = metrics.counter(
             f"{_PREFIX}repeated_spans",
@@ -77,6 +79,8 @@ class DurableInstruments:
                 "%d spans are for exporters, or from receivers, that are no longer configured, and dropped",
                 found.abandoned,
             )
+        for pipeline, left in found.decided_early.items():
+            report_decided_early(self._metrics, pipeline, left)
         if not found.spans:
             self._log.info("nothing to recover")
             return

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,7 +18,7 @@ from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver
-from podtrail.pipeline.host import matching
+from podtrail.pipeline.host import left_over, matching
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.pipeline.storing import MakeChain
 from podtrail.storage import Journal
@@ -46,6 +46,8 @@ class RecoveredPipelines:
     """Segments of the log, and the time at which each begins."""
     generation: Generation | None = None
     """The configuration of the checkpoint, None where there is none that can be used."""
+    decided_early: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    """Spans that no processor of the present configuration took over, by pipeline and processor."""
     forgets: bool = False
     """Whether it has neither a checkpoint nor the log from its beginning: what was remembered is lost."""
 
@@ -314,19 +316,48 @@ class PipelineRecovery:
         """Have the processors as they are configured now take over, as on a reload; let go of what has none."""
         for id, pipeline in replayed.items():
             driver = pipeline.driver
-            ours = next((p for p in self._settings.pipelines if p.id == id and id in self._drivers), None)
+            theirs = next(p.processors for p in before.pipelines if p.id == id)
+            ours = self._successor_of(id, before)
             if ours is None:
+                self._recovered.decided_early[id] = left_over(theirs, pipeline.chain)
                 pipeline.chain.drain(driver.reached)
                 self._carry(pipeline)
                 continue
+            pairs = matching(ours.processors, theirs, self._settings, before)
+            self._recovered.decided_early[id] = left_over(theirs, pipeline.chain, {at for _, at in pairs})
+            if ours.id != id:
+                self._move(pipeline, ours, pairs)
+                continue
             driver.chain = self._make(ours, self._settings, pipeline.chain.ledger)
             self._checkpointers[id] = Checkpointer(driver.chain)
-            theirs = next(p.processors for p in before.pipelines if p.id == id)
-            pairs = matching(ours.processors, theirs, self._settings, before)
             driver.chain.take_over(pipeline.chain, pairs, driver.reached)
             pipeline.chain.drain(driver.reached)
             self._carry(pipeline)
             self._carry(_Replayed(driver, driver.chain, pipeline.receivers, pipeline.exporters))
+
+    def _successor_of(self, id: str, before: Settings) -> PipelineSettings | None:
+        """Return the pipeline that a pipeline of the store goes on in: of its name, or the one that was renamed."""
+        ours = [pipeline for pipeline in self._settings.pipelines if pipeline.id in self._drivers]
+        same = next((pipeline for pipeline in ours if pipeline.id == id), None)
+        theirs = {pipeline.id for pipeline in before.pipelines}
+        new = [pipeline for pipeline in ours if pipeline.id not in theirs]
+        gone = theirs - {pipeline.id for pipeline in ours}
+        return same or (new[0] if len(new) == len(gone) == 1 else None)
+
+    def _move(self, pipeline: _Replayed, ours: PipelineSettings, pairs: Sequence[tuple[int, int]]) -> None:
+        """Have a renamed pipeline take over; what it does not take leaves by the old name."""
+        driver, old = self._drivers[ours.id], pipeline.driver
+        driver.reached = max(driver.reached, old.reached)
+        driver.chain = self._make(ours, self._settings, driver.chain.ledger)
+        self._checkpointers[ours.id] = Checkpointer(driver.chain)
+        self._checkpointers.pop(old.id, None)
+        driver.chain.take_over(pipeline.chain, pairs, driver.reached)
+        moved = driver.chain.held()
+        driver.chain.ledger.received += moved
+        pipeline.chain.ledger.received -= moved
+        pipeline.chain.drain(old.reached)
+        self._carry(pipeline)
+        self._carry(_Replayed(driver, driver.chain, ours.receivers, ours.exporters))
 
     def _unreadable(self, error: Exception) -> None:
         self._recovered.unreadable += 1

@@ -23,7 +23,7 @@ from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.containment import ContainedObserver, contained
 from podtrail.pipeline.driver import Driver, Lag, Outlet, Owe
 from podtrail.pipeline.graph_components import GraphComponents
-from podtrail.pipeline.host import Host, make_chain, matching
+from podtrail.pipeline.host import Host, left_over, make_chain, matching, report_decided_early
 from podtrail.pipeline.ledger import Balance, balance, left_so_far
 from podtrail.pipeline.moved_stores import refuse_moves
 from podtrail.pipeline.partitioning import FedPipelines, MakePartitions
@@ -82,6 +82,7 @@ class Graph:
         seeing = [observer for observer in watching if observer.observes]
         before = predecessor.stores if predecessor else None
         self.stores: Stores = Stores(settings, host, clock, self.extensions, make_store, before)
+        self._followed = self._followed_drivers()
         self.drivers = [self._driver(pipeline, seeing) for pipeline in settings.pipelines]
         self._introduce()
         self._retired: list[Driver] = []
@@ -93,7 +94,7 @@ class Graph:
         )
 
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[ContainedObserver]) -> Driver:
-        before = self._predecessor.driver(pipeline.id) if self._predecessor else None
+        before = self._followed.get(pipeline.id)
         chain = self._chain(pipeline, self.settings, before.chain.ledger if before else Ledger())
         store = self.stores.of(pipeline)
         if store is not None:
@@ -110,6 +111,20 @@ class Graph:
         lag, host = Lag(self._clock), replace(self._host, metrics=self._metrics)
         chain = lag.chain = make_chain(pipeline, settings, host, ledger, lag, contained)
         return chain
+
+    def _followed_drivers(self) -> dict[str, Driver]:
+        """Return which driver of the predecessor each pipeline follows: that of its name, or of the one renamed."""
+        if self._predecessor is None:
+            return {}
+        theirs = {pipeline.id: pipeline for pipeline in self._predecessor.settings.pipelines}
+        drivers = {driver.id: driver for driver in self._predecessor.drivers}
+        found = {p.id: drivers[p.id] for p in self.settings.pipelines if p.id in theirs}
+        left = [pipeline for pipeline in self.settings.pipelines if pipeline.id not in found]
+        others = [pipeline for id, pipeline in theirs.items() if id not in found]
+        # What a store or Kafka keeps of a pipeline is under its name.
+        if len(left) == len(others) == 1 and not (left[0].outlives or others[0].outlives):
+            found[left[0].id] = drivers[others[0].id]
+        return found
 
     def _introduce(self) -> None:
         """Tell each outlet of the others that the same receivers feed."""
@@ -217,14 +232,19 @@ class Graph:
         self._predecessor._successor = self
         self._predecessor._predecessor = None  # of no use to it any more
         self._receiving.take_over(self._predecessor._receiving)
-        gone = [driver for driver in self._predecessor.drivers if self.driver(driver.id) is None]
+        wired = {p.id: p.processors for p in self._predecessor.settings.pipelines}
+        gone = [driver for driver in self._predecessor.drivers if driver not in self._followed.values()]
         self._retired = [*self._predecessor._retired, *gone]
+        for old in gone:
+            report_decided_early(self._host.metrics, old.id, left_over(wired[old.id], old.chain))
         for driver, pipeline in zip(self.drivers, self.settings.pipelines, strict=True):
-            old = self._predecessor.driver(driver.id)
-            if old is None:
+            old_driver = self._followed.get(driver.id)
+            if old_driver is None:
                 continue
-            theirs = next(p for p in self._predecessor.settings.pipelines if p.id == driver.id)
-            pairs = matching(pipeline.processors, theirs.processors, self.settings, self._predecessor.settings)
+            old, theirs = old_driver, wired[old_driver.id]
+            pairs = matching(pipeline.processors, theirs, self.settings, self._predecessor.settings)
+            left = left_over(theirs, old.chain, {at for _, at in pairs})
+            report_decided_early(self._host.metrics, old.id, left)
             driver.reached = max(self._clock.now(), old.reached)
             driver.chain.take_over(old.chain, pairs, driver.reached)
             ledgers = {outlet.exporter: outlet for outlet in old.outlets}

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -145,9 +145,55 @@ def make_chain(
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:
-    """Return the positions `(ours, theirs)` of the processors of the same id and type in two pipelines."""
-    return [
+    """Return the positions `(ours, theirs)` of processors of two pipelines that follow each other.
+
+    They are of the same id and type; or one was renamed: of its type just one is left over on each side.
+    """
+    pairs = [
         (at, list(theirs).index(id))
         for at, id in enumerate(ours)
         if id in theirs and new.processors[id].factory is old.processors[id].factory
     ]
+    left = _by_type(ours, new, {at for at, _ in pairs})
+    theirs_left = _by_type(theirs, old, {at for _, at in pairs})
+    for type_, places in left.items():
+        if len(places) == len(others := theirs_left.get(type_, [])) == 1:
+            pairs.append((places[0], others[0]))
+    return sorted(pairs)
+
+
+def _by_type(ids: Sequence[str], settings: Settings, paired: set[int]) -> Mapping[str, list[int]]:
+    """Return the places of the other processors by their type."""
+    found: dict[str, list[int]] = {}
+    for at, id in enumerate(ids):
+        if at not in paired:
+            found.setdefault(settings.processors[id].factory.type, []).append(at)
+    return found
+
+
+def left_over(ids: Sequence[str], chain: ProcessorChain, taken: Collection[int] = ()) -> Mapping[str, int]:
+    """Return the spans that processors of a chain hold and no other takes over, by the id of the processor.
+
+    Args:
+        ids: Of the processors.
+        chain: They themselves.
+        taken: The places of those that are taken over.
+    """
+    held = [(at, id, processor.held()) for at, (id, processor) in enumerate(zip(ids, chain.processors, strict=True))]
+    return {id: spans for at, id, spans in held if spans and at not in taken}
+
+
+def report_decided_early(metrics: Metrics, pipeline: str, left: Mapping[str, int]) -> None:
+    """Log and count the spans of processors that no other one takes over (`left_over`): they are decided now."""
+    counter = metrics.counter(
+        "podtrail_decided_early_spans_total",
+        "Number of spans decided early because a new configuration has no processor that takes them over.",
+        ("pipeline", "processor"),
+    )
+    for id, spans in left.items():
+        counter.add(spans, pipeline, id)
+        _log(id, pipeline).warning(
+            "decides %d spans early: in the new configuration no processor takes them over (one of the same name and "
+            "type, or the only other one of its type, in the same pipeline)",
+            spans,
+        )
