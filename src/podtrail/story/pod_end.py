@@ -56,7 +56,8 @@ def end_lines(
         yield line(f"{words}, {clock(step.start_unix_nano)} UTC{said}.")
     if not disrupted:
         yield from _without_condition(deleted, preemptor)
-    yield from _failed_container(story) if story else ()
+    if story and not story.failing:  # else what fails now stands there, and its life has the exits
+        yield from _failed_container(story)
 
 
 def _capital(words: str) -> str:
