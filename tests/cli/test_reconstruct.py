@@ -92,7 +92,7 @@ def test_nothing_to_tell_of_is_a_failure_that_says_so(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         ([], 2, "nothing to read"),
-        (["--log", "/nowhere/a.log"], 1, "No such file"),
+        (["--log", "/nowhere/a.log"], 2, "No such file"),
         (["--log", str(file("v2-text.log")), "--output", "attempts.txt"], 2, "attempts.txt"),
     ],
 )

@@ -109,6 +109,33 @@ def test_lines_of_all_ages_mean_the_same(line: str, kind: Kind, values: dict[str
     assert values.items() <= told.values.items()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            b'I1121 06:04:54.500000 1 q.go:1] "Checking events for in-flight pod" pod="a/b" '
+            b'unschedulablePlugins={"Mine":{}} inFlightEventsSize=0'
+        ),
+        (
+            b'I1121 06:04:54.500000 1 q.go:1] "Pod moved to an internal scheduling queue" pod="a/b" '
+            b'event="ScheduleAttemptFailure" queue="Backoff" hint=1 unschedulable plugins={"Mine":{}}'
+        ),
+        (
+            b'{"ts":1795241094500.0,"caller":"q.go:1","msg":"Checking events for in-flight pod","v":5,'
+            b'"pod":{"name":"b","namespace":"a"},"unschedulablePlugins":{"Mine":{}}}'
+        ),
+    ],
+    ids=["1.28, -v=5", "1.29, -v=3", "JSON"],
+)
+def test_the_plugins_that_refused_are_named_by_the_queue(runs: Any, line: bytes) -> None:
+    refused = (
+        b'I1121 06:04:54.407601 1 s.go:990] "Unable to schedule pod; no fit; waiting" pod="a/b" '
+        b'err="0/1 nodes are available: 1 Insufficient cpu."'
+    )
+    (one,) = runs.rebuild([[refused, line]]).attempts
+    assert one.draft.asked == {"Mine"}
+
+
 def test_scores_of_1_20_are_those_of_the_pod_that_is_tried(runs: Any) -> None:
     log = (DATA / "1.20-scores.log").read_bytes().splitlines()
     result = runs.rebuild([log])

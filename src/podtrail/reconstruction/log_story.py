@@ -24,6 +24,7 @@ _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _NODE_SCORE = re.compile(r"\{(?:Name:)?([^ {}]{1,253}) (?:Score:)?(-?\d{1,9})\}")
 """In the list of a plugin's scores that 1.20 to 1.22 log."""
 _VERSION = re.compile(r"v1\.(\d{1,3})\.")
+_REFUSERS: Final = ("unschedulable plugins", "unschedulablePlugins")
 _VICTIMS: Final = ("victim", "waitingPod", "podInPreBind")
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
@@ -252,10 +253,14 @@ class LogStory:
     def _moved(self, told: LineMeaning) -> None:
         queue = told.values.get("queue", "")
         self._queue.move(told.pod, told.time, queue)
+        if told.values.get("event") == "ScheduleAttemptFailure":
+            self._asked(told)
+
+    def _asked(self, told: LineMeaning) -> None:
         draft = self.attempts.last(told.pod)
-        if draft is not None and told.values.get("event") == "ScheduleAttemptFailure":
-            asked = _PLUGINS.findall(told.values.get("unschedulable plugins", ""))
-            draft.asked = frozenset(asked) or draft.asked
+        named = next((told.values[key] for key in _REFUSERS if key in told.values), "")
+        if draft is not None and (plugins := frozenset(_PLUGINS.findall(named))):
+            draft.asked = plugins
 
     def _condition(self, told: LineMeaning) -> None:
         draft = self.attempts.last(told.pod)
@@ -334,6 +339,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.PLACED: LogStory._placed,
     Kind.LOST: LogStory._lost,
     Kind.QUEUED: LogStory._moved,
+    Kind.ASKED: LogStory._asked,
     Kind.HELD: LogStory._held,
     Kind.PANICKED: LogStory._panicked,
     Kind.CONDITION: LogStory._condition,

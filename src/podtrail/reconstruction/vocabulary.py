@@ -39,6 +39,7 @@ class Kind(StrEnum):
     PLACED = "a Pod has a node"
     LOST = "a Pod no longer exists"
     QUEUED = "a Pod is moved in the queue"
+    ASKED = "plugins that refused are named"
     CONDITION = "a condition is written"
     IDENTITY = "a Pod is written out"
     PANICKED = "the scheduler panics"
@@ -127,6 +128,7 @@ MESSAGES: Final = {
             "Pod moved to an internal scheduling queue",
             "Pod moved to an internal scheduling queue because the Pod is updated",
         ),
+        Kind.ASKED: ("Checking events for in-flight pod",),
         Kind.HELD: (
             "Status after running PreEnqueue plugin",
             "Unexpected error running PreEnqueue plugin",
