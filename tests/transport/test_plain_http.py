@@ -49,6 +49,8 @@ async def test_one_address_takes_no_room_from_anothers_probes_and_what_ends_make
         many = await connect(check.endpoint, 130)
         assert await left(many, 100) == 100
         assert await probe(check.endpoint, "127.0.0.2") == 200
+        assert await probe(check.endpoint, "127.0.0.1") == 200  # of the same address: a static Pod is probed so
+        assert await left(many, 99) == 99
         for _, writer in many:
             writer.transport.abort()
         async with asyncio.timeout(DEADLINE):

@@ -24,6 +24,11 @@ class HalfClosing(web.RequestHandler):
         """Whether nobody listens to a stream any longer: half a connection is no listener's."""
         return self.ended or self.transport is None or self.transport.is_closing()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self._current_request is None
+
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp never keeps a connection open
         """The client sends no more: return whether there is something left to answer."""
         if self._answered == self._request_count or self.ssl_context is not None:  # TLS knows no half-closed connection
