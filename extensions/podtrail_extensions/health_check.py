@@ -78,6 +78,10 @@ class Config(Model):
     )
     response_body: ResponseBody | None = Field(None, description="Bodies to answer with; absent: JSON.")
 
+    def listens(self) -> Mapping[tuple[str | int, ...], str]:
+        """Return the address, `host:port`, by the path of the key that names it."""
+        return {("endpoint",): self.endpoint}
+
 
 class HealthCheck:
     """Listens from entering on. Unavailable until `ready()`, and again after `not_ready()`."""

@@ -24,35 +24,26 @@ def failed(process: Any, code: int, *says: str) -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_a_port_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int, protocol: str) -> None:
     otlp_to_file["receivers"]["otlp"]["protocols"] = {protocol: {"endpoint": f"127.0.0.1:{occupied}"}}
-    says = f"receivers::otlp: protocols::{protocol}: ", f"can't listen on 127.0.0.1:{occupied}", "in use"
-    elsewhere = f"--set receivers::otlp::protocols::{protocol}::endpoint=127.0.0.1:0"
-    failed(start(otlp_to_file), 1, *says, f"another podtrail may run: end it, or take a free port here: {elsewhere}")
+    key = f"receivers::otlp::protocols::{protocol}::endpoint"
+    said = f"{key}: can't listen on 127.0.0.1:{occupied}: Address already in use"
+    failed(start(otlp_to_file), 1, said, "another podtrail may run: end it, or move all ports here: --port-offset ")
 
 
-def test_a_port_of_health_or_metrics_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int) -> None:
+def test_all_ports_in_use_are_named_at_once(start: Any, otlp_to_file: dict[str, Any], occupied: int) -> None:
     endpoint = f"127.0.0.1:{occupied}"
-    without = "or do without here: --set service::telemetry::metrics::level=none"
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": endpoint}}
-    failed(start(otlp_to_file), 1, "service::telemetry::metrics", f"can't listen on {endpoint}", "in use", without)
-    otlp_to_file["service"]["telemetry"] = {"metrics": {"level": "none"}}
-    otlp_to_file["extensions"] = {"health_check": {"endpoint": endpoint}}
-    otlp_to_file["service"]["extensions"] = ["health_check"]
-    said = f"extensions::health_check: can't listen on {endpoint}: Address already in use; another podtrail may run"
-    failed(start(otlp_to_file), 1, said, "--set extensions::health_check::endpoint=127.0.0.1:0")
-
-
-@pytest.mark.parametrize("key", ["endpoint", "otlp_endpoint"])
-def test_a_port_of_the_page_in_use_is_named_with_its_key(
-    start: Any, otlp_to_file: dict[str, Any], occupied: int, key: str
-) -> None:
     otlp_to_file["extensions"] = {
-        "viewer": {"endpoint": "127.0.0.1:0", "otlp_endpoint": "127.0.0.1:0", key: f"127.0.0.1:{occupied}"}
+        "health_check": {"endpoint": endpoint},
+        "viewer": {"endpoint": endpoint, "otlp_endpoint": "127.0.0.1:0"},
     }
-    otlp_to_file["service"]["extensions"] = ["viewer"]
-    failed(start(otlp_to_file), 1, f"take a free port here: --set extensions::viewer::{key}=127.0.0.1:0")
+    otlp_to_file["service"]["extensions"] = ["health_check", "viewer"]
+    otlp_to_file["receivers"]["otlp"]["protocols"] = {"grpc": {"endpoint": endpoint}}
+    keys = ("extensions::health_check::endpoint", "extensions::viewer::endpoint", "service::telemetry::metrics")
+    said = [f"{key}: can't listen on {endpoint}: Address already in use" for key in keys]
+    failed(start(otlp_to_file), 1, *said, "receivers::otlp::protocols::grpc::endpoint: can't listen on ")
 
 
-def test_what_was_started_before_the_failure_is_let_go_of(
+def test_nothing_is_opened_while_a_port_is_in_use(
     start: Any, otlp_to_file: dict[str, Any], occupied: int, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -61,7 +52,7 @@ def test_what_was_started_before_the_failure_is_let_go_of(
     otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{occupied}"
     failed(start(otlp_to_file), 1, "in use")
     socket.create_server(("127.0.0.1", port)).close()
-    assert (tmp_path / "kept.jsonl").read_bytes() == b""
+    assert not (tmp_path / "kept.jsonl").exists()
 
 
 def test_a_file_that_cannot_be_written_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:

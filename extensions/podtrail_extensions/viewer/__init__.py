@@ -53,6 +53,11 @@ class Config(Model):
         "address needs `auth`.",
     )
 
+    def listens(self) -> Mapping[tuple[str | int, ...], str]:
+        """Return the addresses, `host:port`, by the path of the key that names them."""
+        page: dict[tuple[str | int, ...], str] = {("endpoint",): self.endpoint}
+        return page if self.from_pipelines else {**page, ("otlp_endpoint",): self.otlp_endpoint}
+
     def memory_bounds(self, budget: int) -> Mapping[str, int]:  # noqa: ARG002 - it takes no share
         """Return the bytes that traces, Pods and decisions may take."""
         return {"max_mib": self.max_mib << 20, "max_decisions_mib": self.max_decisions_mib << 20}

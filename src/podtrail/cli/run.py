@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podtrail.cli.address_in_use import advice
-from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.address_in_use import taken
+from podtrail.cli.options import config_options, reporting
+from podtrail.cli.ports import advice, in_use, moved
 from podtrail.cli.report import show_warnings
 from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod, PendingPod
+from podtrail.config import Document, printable
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
-from podtrail.pipeline.settings import Settings
+from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.service import Service, ServiceEnd
 from podtrail.service.logs import log_what_python_prints
 
@@ -31,9 +33,21 @@ _OBEYS = 1.0
 @click.command("run")
 @config_options()
 @click.option("--exit-when-done", is_flag=True, help="End when every finite source is exhausted and all is exported.")
+@click.option(
+    "--port-offset",
+    type=click.IntRange(0, 60_000),
+    default=0,
+    metavar="N",
+    help="Add so much to every port that the configuration listens on, and to those of exporters that send there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on standard output.")
 def command(
-    config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str], exit_when_done: bool, as_json: bool
+    config: tuple[str, ...],
+    assignments: tuple[str, ...],
+    gates: frozenset[str],
+    exit_when_done: bool,
+    port_offset: int,
+    as_json: bool,
 ) -> None:
     """Run the pipelines of a configuration.
 
@@ -43,11 +57,19 @@ def command(
     """
 
     def read() -> Settings:
-        return settings_of(config, assignments, gates)
+        document = Document.load(config, assignments)
+        settings = read_settings(document, gates)
+        more = moved(document, settings, port_offset)
+        return read_settings(Document.load(config, (*assignments, *more)), gates) if more else settings
 
     with reporting():
         settings = read()
         show_warnings(settings.warnings)
+    if conflicts := in_use(settings):
+        for line in conflicts:
+            click.echo(f"podtrail: {printable(line)}", err=True)
+        click.echo(f"podtrail: {advice(settings)}", err=True)
+        sys.exit(1)
     log_what_python_prints()
     sys.setswitchinterval(TURN)
     told = _Told(settings, as_json=as_json)
@@ -58,7 +80,7 @@ def command(
                 service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
             )
         except ComponentError as error:
-            click.echo(f"podtrail: {error}{advice(error, settings)}", err=True)
+            click.echo(f"podtrail: {error}{f'; {advice(settings)}' if taken(error) else ''}", err=True)
             code = 1
         else:
             told.print(service, serving=False)

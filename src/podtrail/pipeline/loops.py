@@ -43,11 +43,12 @@ def loops(receivers: Mapping[str, Any], exporters: Mapping[str, Any]) -> Iterato
         key, host, port = sender.sends_to()
         for receiver, listener in receivers.items():
             for below, endpoint in listener.listens().items() if isinstance(listener, Listens) else ():
-                if port and _reaches(host.lower(), port, *host_port(endpoint.lower())):
+                if port and reaches(host.lower(), port, *host_port(endpoint.lower())):
                     yield Loop(("exporters", exporter, key), ("receivers", receiver, *below), endpoint)
 
 
-def _reaches(host: str, port: int, listening: str, on: int) -> bool:
+def reaches(host: str, port: int, listening: str, on: int) -> bool:
+    """Tell whether somebody who sends to a host and port gets to a listener at another, both in small letters."""
     if port != on:
         return False
     here = is_loopback(host) or host in _EVERY_INTERFACE
