@@ -104,7 +104,7 @@ def test_a_duration_ends_it(page: Page) -> None:
     ("arguments", "code", "words"),
     [
         (["--endpoint", "http://127.0.0.1:9"], 1, "no podtrail page at http://127.0.0.1:9"),
-        (["--decision", "kept"], 2, "'kept' is not one of"),
+        (["--decision", "lost"], 2, "'lost' is not one of"),
         (["--pod", "x" * 300], 2, "at most 256"),
         (["--limit", "0"], 2, "--limit"),
     ],

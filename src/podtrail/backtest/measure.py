@@ -5,10 +5,23 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podtrail.backtest.durations import end_of, step_of
-from podtrail.otlp import Verdict, attempt_of
+from podtrail.otlp import Verdict, attempt_of, span_reader, status_code
 
 FIRST: Final = "first of its kind"
 """The policy whose yes says that a failure is the first of its kind."""
+
+
+_ERROR: Final = 2
+_read = span_reader(("start_time_unix_nano", "end_time_unix_nano", "status"))
+
+
+def outcome_of(verdict: Verdict) -> tuple[bool, int]:
+    """Return whether a span of a trace has failed, and the time from the first start to the last end in nanoseconds."""
+    spans = [span for group in verdict.groups for span in _read(group.spans)]
+    failed = any(status_code(span.status) == _ERROR for span in spans if span.status)
+    starts = [span.start_time_unix_nano for span in spans if span.start_time_unix_nano]
+    ends = [span.end_time_unix_nano for span in spans]
+    return failed, max(0, max(ends, default=0) - min(starts, default=0)) if starts else 0
 
 
 @dataclass(slots=True)
@@ -47,20 +60,32 @@ class RecordingCosts:
     """Of failed attempts, those that were the first of their kind for an hour."""
     others: TraceCost = field(default_factory=TraceCost)
     """Traces that are no attempts."""
+    attempts: int = 0
+    traces: "RecordingCosts | None" = None
+    """The same of traces by their spans' statuses and their length, as long as there is no attempt."""
     _paced: defaultdict[int, TraceCost] = field(default_factory=lambda: defaultdict(TraceCost))
-    """Successful attempts by their length, in steps of 1 %."""
+    """Those that succeeded by their length, in steps of 1 %."""
 
     def add(self, verdict: Verdict, probability: float) -> None:
         """Count a trace that came with a probability."""
         attempt = attempt_of(verdict.groups)
         if attempt is None:
             self.others.add(verdict, probability)
-        elif attempt.failed:
+            if not self.attempts:
+                self.traces = self.traces or RecordingCosts()
+                self.traces._add_trace(verdict, probability)
+            return
+        self.attempts, self.traces = self.attempts + 1, None
+        if attempt.failed:
             self.failed.add(verdict, probability)
             if verdict.votes.get(FIRST) == "sampled":
                 self.first.add(verdict, probability)
         else:
             self._paced[step_of(attempt.end - attempt.start)].add(verdict, probability)
+
+    def _add_trace(self, verdict: Verdict, probability: float) -> None:
+        failed, length = outcome_of(verdict)
+        (self.failed if failed else self._paced[step_of(length)]).add(verdict, probability)
 
     @property
     def succeeded(self) -> TraceCost:

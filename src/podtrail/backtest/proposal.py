@@ -55,6 +55,8 @@ class Proposal:
     rate: float | None = None
     """Of all that nobody else keeps: so many spans or bytes a second."""
     shortfall: Shortfall = ""
+    by_trace: bool = False
+    """By statuses and lengths of traces: there are no attempts."""
 
     def yaml(self, head: Sequence[str] = (), comments: Mapping[str, str] | None = None) -> str:
         """Return the block; `comments` stand behind the policies of their names."""
@@ -63,7 +65,7 @@ class Proposal:
             *(f"# {line}" for line in head),
             "processors:",
             "  tail_sampling:",
-            "    decision_wait: 5m # longer than the longest attempt",
+            f"    decision_wait: 5m # longer than the longest {'trace' if self.by_trace else 'attempt'}",
             "    decision_wait_after_root_received: 5s",
             "    policies:",
         ]
@@ -82,16 +84,21 @@ class Proposal:
 
     def _policies(self) -> list[tuple[str, str, str]]:
         found: list[tuple[str, str, str]] = []
-        if self.failed:
+        if self.failed and self.by_trace:
+            found.append((FAILED, "status_code", "{status_codes: [ERROR]}"))
+        elif self.failed:
             found.append((FAILED, "scheduling_result", "{results: [Unschedulable, Error]}"))
         if self.first:
             found.append((FIRST, "new_reason", "{forget_after: 1h}"))
-        if self.slow is not None:
+        if self.slow is not None and self.by_trace:
+            found.append((SLOW, "latency", f"{{threshold_ms: {self.slow // MILLISECOND}}}"))
+        elif self.slow is not None:
             found.append((SLOW, "slow_attempt", f"{{threshold: {format_duration(self.slow)}}}"))
         if self.percentage is not None:
             found.append((REST, "probabilistic", f"{{sampling_percentage: {self.percentage:g}}}"))
         if self.rate is not None:
-            settings = f"{{{self.budget.unit}_per_second: {self.rate:.6g}, key: [scheduler.profile, scheduler.result]}}"
+            key = "service.name" if self.by_trace else "scheduler.profile, scheduler.result"
+            settings = f"{{{self.budget.unit}_per_second: {self.rate:.6g}, key: [{key}]}}"
             found.append((CAPPED, "target_rate", settings))
         return found
 
@@ -134,6 +141,7 @@ class ReckoningTerms(NamedTuple):
     """How much more leaves than is chosen."""
     given: float = MARGIN
     """The share of the room left by what is kept whole that is given to chance."""
+    by_trace: bool = False
     steady: bool = False
     """Chance by a fixed percentage: a rate is not kept to where traces are few and far between."""
 
@@ -148,21 +156,27 @@ def propose(budget: DailyBudget, wish: KeepWish, measured: RecordingCosts, terms
         first = measured.first.of(unit)
         kept = first if first <= room else 0.0
         left = (room - kept) * terms.given
-        short = Proposal(budget, first=first <= room, shortfall="failed")
+        can_be_first = first <= room and not terms.by_trace
+        short = Proposal(budget, first=can_be_first, shortfall="failed", by_trace=terms.by_trace)
         if terms.steady:
             return replace(short, percentage=_percentage(100 * left / (whole - kept)))
         return replace(short, rate=max(left / terms.days / DAY, 1e-6))
     threshold = wish.longer_than(measured)
+    if threshold is not None and terms.by_trace:  # the policy latency counts whole milliseconds
+        threshold = max(1, threshold // MILLISECOND) * MILLISECOND
     shortfall: Shortfall = ""
     if threshold is not None and failed + measured.longer_than(threshold).of(unit) > room:
         shortfall = "slow"
         threshold = _round_up(measured.slowest_within(unit, room - failed))
+        if threshold is not None and terms.by_trace:
+            threshold = -(-threshold // MILLISECOND) * MILLISECOND
     slow = measured.longer_than(threshold).of(unit) if threshold is not None else 0.0
     rest = whole - failed - slow
     left = max(room - failed - slow, 0.0)
     # Where there is room for all, all is kept: that is not left to chance.
     share = 1.0 if rest <= left and terms.given == MARGIN else min(left / rest, 1.0) * terms.given
-    return Proposal(budget, wish.failed, threshold, _percentage(100 * share), shortfall=shortfall)
+    percentage = _percentage(100 * share)
+    return Proposal(budget, wish.failed, threshold, percentage, shortfall=shortfall, by_trace=terms.by_trace)
 
 
 def _percentage(value: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from podtrail.backtest.comparison import RecordingCounts
-from podtrail.backtest.measure import TraceCost
+from podtrail.backtest.measure import TraceCost, outcome_of
 from podtrail.backtest.side import Contender, Side
 from podtrail.backtest.weight import Probabilities
 from podtrail.otlp import Verdict, attempt_of
@@ -20,10 +20,12 @@ class ReplayTotals:
     intakes: RecordingCounts = field(default_factory=RecordingCounts)
     costs: defaultdict[str, TraceCost] = field(default_factory=lambda: defaultdict(TraceCost))
     """Of what each policy decided to keep; "" for what is not kept."""
+    by_trace: bool = False
+    """Whether traces count by their spans' statuses: no attempt is in the recording."""
     attempts: int = 0
     failed: int = 0
     lost: int = 0
-    """Failed attempts that are not kept."""
+    """Failed attempts, or traces, that are not kept."""
     output: TraceCost = field(default_factory=TraceCost)
     """All that leaves, amendments and headers with it."""
 
@@ -46,9 +48,9 @@ class ReplayTotals:
         """Take note of a decision about a trace that came with a probability."""
         kept = verdict.decision == "sampled"
         self.costs[verdict.policy if kept else ""].add(verdict, probability)
-        attempt = attempt_of(verdict.groups)
-        self.attempts += attempt is not None
-        if attempt is not None and attempt.failed:
+        attempt = None if self.by_trace else attempt_of(verdict.groups)
+        self.attempts += attempt is not None or self.by_trace
+        if outcome_of(verdict)[0] if self.by_trace else attempt is not None and attempt.failed:
             self.failed += 1
             self.lost += not kept
 
@@ -58,9 +60,11 @@ def run(
     records: Iterable[Record],
     probability: float,
     told: Callable[[Verdict, float], None] | None = None,
+    *,
+    by_trace: bool = False,
 ) -> ReplayTotals:
     """Run a configuration over a recording. `told` is shown every decision as well."""
-    trial = ReplayTotals()
+    trial = ReplayTotals(by_trace=by_trace)
     probabilities = Probabilities(probability)
 
     def decided(verdict: Verdict) -> None:

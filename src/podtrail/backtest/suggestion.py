@@ -87,9 +87,12 @@ class Suggestion:
 
     def _failed_short(self) -> list[str]:
         failed, first = self._all_of(self.measured.failed), self._all_of(self.measured.first)
+        told = [f"The budget can't hold all failed {self._subject}s: they alone cost {self._words(failed)}."]
+        if self.proposal.by_trace:
+            return [*told, f"That is too much: none is kept as such, {_THINNED[self.proposal.rate is not None]}"]
         kept = "So these are kept," if self.proposal.first else "That is too much as well: none is kept as such,"
         return [
-            f"The budget can't hold all failed attempts: they alone cost {self._words(failed)}.",
+            *told,
             f"What could go first: failures of a kind seen within the hour, {self._words(failed - first)}.",
             f"The first of each kind cost {self._words(first)}. {kept}",
             _THINNED[self.proposal.rate is not None],
@@ -100,8 +103,9 @@ class Suggestion:
         assert asked is not None, "it was asked for"
         slow = self._words(self._all_of(self.measured.longer_than(asked)))
         beside = f" beside {self._words(self._all_of(self.measured.failed))} of failed ones" if self.wish.failed else ""
+        longer = f"those longer than {format_duration(asked)} cost {slow}{beside}"
         return [
-            f"The budget can't hold all slow attempts: those longer than {format_duration(asked)} cost {slow}{beside}.",
+            f"The budget can't hold all slow {self._subject}s: {longer}.",
             "There is room for none of them."
             if room is None
             else f"There is room for those longer than {format_duration(room)}.",
@@ -113,14 +117,19 @@ class Suggestion:
 
     def _head(self, recordings: Iterable[str]) -> list[str]:
         came, trial, unit = self.everything.intakes, self.trial, self.proposal.budget.unit
-        kept = f"{trial.failed - trial.lost:,} of {several(trial.failed, 'failed attempt')} kept"
+        kept = f"{trial.failed - trial.lost:,} of {several(trial.failed, f'failed {self._subject}')} kept"
         length = duration(came.last - came.first)
         return [
             f"Proposed for {self.proposal.budget}, from {', '.join(recordings)}:",
-            f"{several(trial.attempts, 'attempt')}, {several(came.spans, 'span')} in {length}.",
+            f"{several(trial.attempts, self._subject)}, {several(came.spans, 'span')} in {length}."
+            + (" There are no scheduling attempts." if self.proposal.by_trace else ""),
             f"All of it would cost {self._words(self.everything.output.of(unit))}.",
             f"Replayed, with link_stitching and batch behind: {self._words(trial.output.of(unit))}, {kept}.",
         ]
+
+    @property
+    def _subject(self) -> str:
+        return "trace" if self.proposal.by_trace else "attempt"
 
     def _a_day(self, amount: float) -> float:
         return amount / self.everything.days
@@ -141,10 +150,12 @@ def suggest(budget: DailyBudget, wish: KeepWish, records: Records, probability: 
         raise Unsuitable("the recordings hold no span: there is nothing to reckon from")
     if everything.days <= 0:
         raise Unsuitable("all of the recording came at one moment: nothing a day can be told")
-    terms = ReckoningTerms(everything.days, everything.overhead(budget.unit))
+    by_trace = measured.traces is not None
+    measured = measured.traces or measured
+    terms = ReckoningTerms(everything.days, everything.overhead(budget.unit), by_trace=by_trace)
     for at in range(_MOST_TRIES):
         proposal = propose(budget, wish, measured, terms)
-        trial = run(proposal.settings(), records(), probability)
+        trial = run(proposal.settings(), records(), probability, by_trace=by_trace)
         done = Suggestion(wish, measured, everything, proposal, trial)
         if done.fits:
             break

@@ -110,8 +110,8 @@ class _Tap:
 )
 @click.option(
     "--decision",
-    type=click.Choice(["sampled", "not_sampled", "dropped"]),
-    help="Only these; sampled is shown as kept.",
+    type=click.Choice(["sampled", "kept", "not_sampled", "dropped"]),
+    help="Only these: sampled or kept; not_sampled or dropped, which both mean all that is not kept.",
 )
 @click.option(
     "--pod",

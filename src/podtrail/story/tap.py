@@ -13,7 +13,13 @@ from podtrail.story.stories import Stories
 from podtrail.story.values import text
 from podtrail.story.words import clip
 
-_DECISIONS: Final = ("sampled", "not_sampled", "dropped")
+_DECISIONS: Final[Mapping[str, str]] = {
+    "sampled": "sampled",
+    "kept": "sampled",
+    "not_sampled": "not_sampled",
+    "dropped": "not_sampled",
+}
+"""Words for a decision. People say "dropped" of all that is not kept; `policy` tells what a policy dropped."""
 _KEYS: Final = frozenset({"decisions", "spans", "policy", "decision", "pod", "namespace", "name", "otlp"})
 _SWITCHES: Final = {"": True, "true": True, "1": True, "false": False, "0": False}
 _LONGEST: Final = 256
@@ -36,6 +42,7 @@ class TapFilter(NamedTuple):
     policy: str = ""
     """One that decided, or said yes."""
     decision: str = ""
+    """`sampled`, or `not_sampled`, which policies that drop are part of."""
     pod: str = ""
     """Its `NAMESPACE/NAME`, its name or its uid."""
     namespace: str = ""
@@ -57,8 +64,10 @@ class TapFilter(NamedTuple):
         given = {key: query[key].strip() for key in ("policy", "decision", "pod", "namespace", "name") if key in query}
         if any(len(value) > _LONGEST for value in given.values()):
             raise ValueError(f"A filter has at most {_LONGEST} characters.")
-        if given.get("decision") and given["decision"] not in _DECISIONS:
-            raise ValueError(f"decision is one of {', '.join(_DECISIONS)}.")
+        if given.get("decision"):
+            if given["decision"] not in _DECISIONS:
+                raise ValueError(f"decision is one of {', '.join(_DECISIONS)}.")
+            given["decision"] = _DECISIONS[given["decision"]]
         switches = {key: _SWITCHES.get(query[key].lower()) for key in ("decisions", "spans", "otlp") if key in query}
         if None in switches.values():
             raise ValueError("decisions, spans and otlp are true or false.")
@@ -76,7 +85,7 @@ class TapFilter(NamedTuple):
 
     def wants_decision(self, verdict: Verdict, stories: Stories) -> bool:
         """Return whether a decision passes."""
-        if self.decision and verdict.decision != self.decision:
+        if not self._is_decision(verdict.decision):
             return False
         if self.policy and verdict.policy != self.policy and verdict.votes.get(self.policy) != "sampled":
             return False
@@ -90,11 +99,14 @@ class TapFilter(NamedTuple):
             return False
         if self.decision or self.policy:
             decided = stories.decided(span.trace_id)
-            if decided is None or (self.decision and decided.decision != self.decision):
+            if decided is None or not self._is_decision(decided.decision):
                 return False
             if self.policy and decided.policy != self.policy:
                 return False
         return not (self.pod or self.namespace) or self._is_pod(pod_of(span, group, stories))
+
+    def _is_decision(self, decision: str) -> bool:
+        return not self.decision or (decision == "sampled") == (self.decision == "sampled")
 
     def _is_pod(self, pod: TappedPod) -> bool:
         if self.namespace and not fnmatchcase(pod.namespace, self.namespace):
