@@ -147,6 +147,15 @@ def test_scores_of_1_20_are_those_of_the_pod_that_is_tried(runs: Any) -> None:
     assert not result.log.unknown
 
 
+def test_a_permit_of_1_20_has_no_namespace(runs: Any) -> None:
+    begun = b"I1121 06:04:54.000000 1 scheduler.go:452] Attempting to schedule pod: default/nginx"
+    waits = b'I1121 06:04:54.100000 1 framework.go:933] pod "nginx" waiting on permit'
+    other = b'I1121 06:04:54.100000 1 framework.go:933] pod "other" waiting on permit'
+    result = runs.rebuild([[begun, other, waits]])
+    (one,) = result.attempts
+    assert (one.draft.waiting_at, result.log.unknown.total()) == (one.draft.start + 100 * MS, 1)
+
+
 def test_each_age_starts_and_panics_in_its_own_words(runs: Any) -> None:
     lines = (
         b"I1121 06:04:54.407601 1 server.go:138] Starting Kubernetes Scheduler version v1.20.15",

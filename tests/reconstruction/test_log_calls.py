@@ -17,6 +17,8 @@ ELSEWHERE = {
     Kind.STARTED: 2,
     Kind.PANICKED: 1,
     Kind.SCORED: 1,
+    Kind.PLUGIN_FAILED: 2,
+    Kind.WITHIN: 3,
 }
 
 

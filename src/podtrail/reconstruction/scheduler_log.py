@@ -351,8 +351,10 @@ class SchedulerLog:
             values = {"uid": found["uid"].decode()}
         elif kind not in _OF_NO_POD:
             pod = values.get("pod") or values.get("entity") or values.get("preemptor") or ""
-            if kind is Kind.TOTALLED and not pod:  # 1.20 does not write whose score it is; it tries one Pod at a time
-                pod = self._tried
+            if not pod and (kind is Kind.TOTALLED or self._tried.endswith(f"/{values.get('name', '')}")):
+                pod = (
+                    self._tried
+                )  # 1.20 does not write whose score it is, or of which namespace: it tries one at a time
             if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
                     self._counts.other += 1

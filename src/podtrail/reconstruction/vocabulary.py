@@ -71,6 +71,8 @@ MESSAGES: Final = {
         Kind.PLUGIN_FAILED: (
             "Plugin Failed",
             "Plugin failed",
+            "Failed running PreFilter plugin",
+            "Failed running PreScore plugin",
             "Failed running Bind plugin",
             "Failed running PreBind plugin",
             "Failed running Permit plugin",
@@ -98,6 +100,9 @@ MESSAGES: Final = {
             "Evaluation failed on nominated node",
             "Pod rejected while waiting on permit",
             "Failed waiting on permit for pod",
+            "Failed running Score plugins",
+            "Failed running Normalize on Score plugins",
+            "Failed applying score defaultWeights on Score plugins",
         ),
         Kind.NODE_REFUSED: ("node had untolerated taints",),
         Kind.SCORED: ("Plugin scored node for pod", "Plugin scored nodes for pod"),
@@ -179,6 +184,7 @@ _WORDS: Final = (
     (Kind.PLACED, re.compile(rf"add event for scheduled pod {_POD} *$")),
     (Kind.REMOVED, re.compile(rf"delete event for unscheduled pod {_POD}$")),
     (Kind.ENDED, re.compile(rf"delete event for scheduled pod {_POD} *$")),
+    (Kind.PERMIT_WAIT, re.compile(r'pod "(?P<name>[^"]{1,253})" waiting on permit$')),
     (Kind.PANICKED, re.compile(r"Observed a panic: ")),
     (Kind.STARTED, re.compile(r"Starting Kubernetes Scheduler version (?P<version>\S+)$")),
     (
@@ -206,6 +212,7 @@ MARKS: Final = (
     b"FLAG: --v=",
     b" scores on ",
     b" => Score ",
+    b"waiting on permit",
     b"Observed a panic",
     b"Scheduler version",
 )
