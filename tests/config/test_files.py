@@ -1,6 +1,7 @@
 """Configuration files that can't be read."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,20 @@ def test_a_missing_file_and_a_directory_are_explained(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     assert refusal(folder) == "folder: is a directory, not a file\n  name the YAML file in it"
+
+
+def test_a_named_pipe_is_read_and_without_a_writer_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("a: 1\n",))
+    writer.start()
+    assert Document.load([str(pipe)]).plain() == {"a": 1}
+    writer.join()
+    monkeypatch.setattr("podtrail.config.files._PATIENCE", 0.0)
+    assert refusal(pipe).startswith("pipe: can't be read: it is a named pipe to which nothing was written in 0 s")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="named pipe"):
+        Document.from_text("a: ${file:pipe}")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -13,7 +13,7 @@ from podtrail.otlp import Batch, Event, Group, Link, Status, encode_span, frame,
 from podtrail.testing.attempts import START, MadeAttempt, No, no_room
 from tests.extensions.asking import Viewing
 
-HOSTILE = "\"'><xss onload=x>\x1b]8;;http://x\x07\u202e</td></script>{{7*7}}\x00\u200b"
+HOSTILE = "\"'>\n<xss onload=x>\x1b]8;;http://x\x07\u202e</td></script>{{7*7}}\x00\u200b"
 TEMPLATES = [one for one in (files("podtrail_extensions.viewer") / "templates").iterdir() if one.name.endswith(".html")]
 
 

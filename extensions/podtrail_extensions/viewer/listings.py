@@ -122,13 +122,13 @@ class Listings:
         """Return its addresses."""
         return [
             web.get("/nodes", self._nodes),
-            web.get("/nodes/{name:.+}", self._node),
+            web.get("/nodes/{name:(?s:.+)}", self._node),
             web.get("/plugins", self._plugins),
-            web.get("/plugins/{name:.+}", self._plugin),
+            web.get("/plugins/{name:(?s:.+)}", self._plugin),
             web.get("/api/v1/nodes", self._api_nodes),
-            web.get("/api/v1/nodes/{name:.+}", self._api_node),
+            web.get("/api/v1/nodes/{name:(?s:.+)}", self._api_node),
             web.get("/api/v1/plugins", self._api_plugins),
-            web.get("/api/v1/plugins/{name:.+}", self._api_plugin),
+            web.get("/api/v1/plugins/{name:(?s:.+)}", self._api_plugin),
         ]
 
     async def _nodes(self, request: web.Request) -> web.Response:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from rich.cells import cell_len, set_cell_size
 
 from podtrail.cli.cutting import fit, fit_apart
-from podtrail.story import clock, duration, visible
+from podtrail.story import clip, clock, duration, visible
 
 SORTS: Final = ("longest", "median", "attempts", "name")
 _ROWS: Final = 8
@@ -244,4 +244,4 @@ def _whole(value: object) -> int:
 
 
 def _safe(value: object) -> str:
-    return visible(str(value or ""))
+    return clip(visible(str(value or "")))

@@ -1,12 +1,18 @@
 """Reads a configuration file as text; whatever can go wrong with it is a clear problem."""
 
 import codecs
+import os
+import select
+import time
 from pathlib import Path
 from typing import Final
 
 from podtrail.config.problem import ConfigError, Position, Problem, Source
 
 _LARGEST: Final = 16 * 1024 * 1024
+_PATIENCE: Final = 5.0
+_LOOK_AGAIN: Final = 0.02
+"""Seconds to wait for what is written to a named pipe, and between two looks."""
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -33,8 +39,11 @@ def _read(path: str) -> bytes:
     if not path:
         raise _error("the path", "is empty", "name a file")
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LARGEST + 1)
+        if Path(path).is_fifo():
+            data = _read_pipe(path)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_LARGEST + 1)
     except FileNotFoundError:
         raise _error(path, "there is no such file", "check the path") from None
     except IsADirectoryError:
@@ -46,6 +55,28 @@ def _read(path: str) -> bytes:
         raise _error(path, f"can't be read: {reason}", "") from None
     if len(data) > _LARGEST:
         raise _error(path, f"is larger than {_LARGEST >> 20} MiB", "is this a configuration?")
+    return data
+
+
+def _read_pipe(path: str) -> bytes:
+    """Return what is written to a named pipe, as a shell's `<(command)` is one; without a writer this ends, too."""
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    until = time.monotonic() + _PATIENCE
+    data = b""
+    try:
+        while len(data) <= _LARGEST:
+            readable, _, _ = select.select([pipe], [], [], _LOOK_AGAIN)
+            piece = os.read(pipe, 1 << 16) if readable else None
+            if piece:
+                data += piece
+            elif piece == b"" and data:
+                return data
+            elif time.monotonic() > until:
+                raise OSError(f"it is a named pipe to which nothing was written in {_PATIENCE:.0f} s")
+            elif piece == b"":
+                time.sleep(_LOOK_AGAIN)  # nobody has opened it for writing: it is readable, and empty
+    finally:
+        os.close(pipe)
     return data
 
 
