@@ -191,8 +191,15 @@ def gated(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: 
     return [
         line("Gates left: ", strong(", ".join(gates)), "   ", dim("(spec.schedulingGates)")),
         line("Whoever set them must remove them; the scheduler starts when none is left."),
-        line(f"Evidence: the scheduler's Pod watch{since}. Who created it: not in this source."),
+        line(f"Evidence: the scheduler's Pod watch{since}. {_creator(around)}".rstrip()),
     ]
+
+
+def _creator(around: PodContext) -> str:
+    """Return who created a Pod, in words."""
+    if around.created is None:
+        return "Who created it: not in this source."
+    return f"Created by {safe(around.created.who, 60)}." if around.created.who else ""
 
 
 def preempting(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
