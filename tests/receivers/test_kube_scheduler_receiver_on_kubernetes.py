@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from podtrail_receivers.scheduler import FACTORY
 
-from podtrail.component import Context, Fact, PendingPod
+from podtrail.component import Context, Fact, ObservedPod
 from podtrail.reconstruction import read_attempts
 from tests.receivers.sink import DEADLINE, Sink, of_pod, until
 
@@ -83,10 +83,10 @@ def populate(cluster: Cluster) -> dict[str, str]:
     "cluster", [("text", 2), ("json", 5), ("text", 10)], indirect=True, ids=["v2", "json-v5", "v10"]
 )
 async def test_what_a_stock_scheduler_does_is_told_while_it_does_it(cluster: Cluster) -> None:
-    known: dict[str, PendingPod] = {}
+    known: dict[str, ObservedPod] = {}
 
     def note(fact: Fact) -> None:
-        if isinstance(fact, PendingPod):
+        if isinstance(fact, ObservedPod):
             known[fact.name] = fact
 
     story, context = Sink(), Context(id="s", tell=note)

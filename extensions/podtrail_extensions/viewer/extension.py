@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from podtrail.component import Context, Fact, GatedPod, LiveSource, PendingPod, SimulatedTime
+from podtrail.component import Context, Fact, GatedPod, LiveSource, ObservedPod, SimulatedTime
 from podtrail.otlp import Batch, Group, MalformedRequest, read_request
 from podtrail.otlp.response_writing import export_response
 from podtrail.story import Library
@@ -120,8 +120,8 @@ class Viewer:
         """Take note of a Pod that waits, or of how far a simulation has come."""
         if isinstance(fact, SimulatedTime):
             self._simulated_until = max(self._simulated_until, fact.until)
-        elif isinstance(fact, PendingPod):
-            self.stories.note_pending(fact)
+        elif isinstance(fact, ObservedPod):
+            self.stories.note_observed(fact)
         elif isinstance(fact, LiveSource):
             self._live = True
         elif isinstance(fact, GatedPod):

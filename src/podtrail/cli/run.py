@@ -13,7 +13,7 @@ from podtrail.cli.address_in_use import taken
 from podtrail.cli.options import config_options, reporting
 from podtrail.cli.ports import advice, in_use, moved
 from podtrail.cli.report import show_warnings
-from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod, PendingPod
+from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod, ObservedPod
 from podtrail.config import Document, printable
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
@@ -138,8 +138,8 @@ class _Told:
     def note(self, fact: Fact) -> None:
         """Take note of a Pod that waits."""
         assert self._stories is not None
-        if isinstance(fact, PendingPod):
-            self._stories.note_pending(fact)
+        if isinstance(fact, ObservedPod):
+            self._stories.note_observed(fact)
         elif isinstance(fact, GatedPod):
             self._stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 

@@ -198,7 +198,7 @@ class AskedSchedulerFiles:
             for arrival, groups in transitions_in(path):
                 library.keep(groups, arrival)
         for pod in correlator.pending():
-            library.stories.note_pending(pod)
+            library.stories.note_observed(pod)
         end = max(counts.newest for counts in line_counts.values())
         answer = question.answer(library, max(library.stories.latest, period.last, end), live=False)
         read = ", ".join(map(str, (*self.logs, *self.watches)))

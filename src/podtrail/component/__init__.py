@@ -43,7 +43,7 @@ from podtrail.component.errors import (
     StartError,
 )
 from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
-from podtrail.component.facts import Fact, FactListener, GatedPod, LiveSource, PendingPod, SimulatedTime
+from podtrail.component.facts import Fact, FactListener, GatedPod, LiveSource, ObservedPod, SimulatedTime
 from podtrail.component.ledger import Ledger
 from podtrail.component.log_lines import LogLines
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics, OwnedMetrics
@@ -93,6 +93,7 @@ __all__ = [
     "LogLines",
     "Lost",
     "Metrics",
+    "ObservedPod",
     "OwnedMetrics",
     "Partition",
     "PartitionAwareConfig",
@@ -101,7 +102,6 @@ __all__ = [
     "Partitions",
     "PassesOn",
     "PassingProcessor",
-    "PendingPod",
     "Permanent",
     "PipelineWatcher",
     "Processor",

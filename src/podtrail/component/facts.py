@@ -18,7 +18,7 @@ class GatedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingPod:
+class ObservedPod:
     """A Pod that waits for a node, or has waited, as a watch or the scheduler's log shows it."""
 
     uid: str
@@ -58,7 +58,7 @@ class LiveSource:
     """A receiver has caught up with its source: what it reports happens now, also while nothing happens."""
 
 
-Fact = GatedPod | LiveSource | PendingPod | SimulatedTime
+Fact = GatedPod | LiveSource | ObservedPod | SimulatedTime
 
 
 @runtime_checkable

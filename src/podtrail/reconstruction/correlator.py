@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from podtrail.component import PendingPod
+from podtrail.component import ObservedPod
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.claims import SECOND, Claims
 from podtrail.reconstruction.log_story import LogStory
@@ -108,9 +108,9 @@ class Correlator:
         """Yield the Pods that are known, with what was told of each."""
         return self._book.pods()
 
-    def pending(self, now: int | None = None) -> list[PendingPod]:
+    def pending(self, now: int | None = None) -> list[ObservedPod]:
         """Return Pods that wait, or no longer do, if that changed since the last call; None: nothing more will come."""
-        return self._log.pending.take(_NEVER if now is None else now)
+        return self._log.observed.take(_NEVER if now is None else now)
 
     @property
     def covered(self) -> int:
@@ -127,7 +127,7 @@ class Correlator:
 
     def _see(self, seen: PodSeen) -> None:
         pod, new = self._book.see(seen)
-        self._log.pending.see(seen)
+        self._log.observed.see(seen)
         if new and seen.change != "ADDED":
             # It was so before the watch began: whatever made it so is not in it.
             pod.node, pod.said = seen.node, hash((seen.reason, seen.message))
@@ -155,7 +155,7 @@ class Correlator:
 
     def _hold(self, draft: Draft) -> None:
         if draft.result == "Success":
-            self._log.pending.place(draft.pod, draft.end)
+            self._log.observed.place(draft.pod, draft.end)
         ended = self._claims.remember(draft)
         if self._own_only and not draft.origin and (why := self._of_another(draft)):
             ended.draft = None

@@ -10,8 +10,8 @@ from podtrail.reconstruction.calendar import length
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.leadership import Leadership
 from podtrail.reconstruction.node_scores import NodeScores
+from podtrail.reconstruction.observed_pods import ObservedPods
 from podtrail.reconstruction.open_attempts import OpenAttempts
-from podtrail.reconstruction.pending_pods import PendingPods
 from podtrail.reconstruction.pods import FOREVER, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.scheduling_queue import ObservedQueue
@@ -37,7 +37,7 @@ class LogStory:
         self._pods = pods
         self._notes = notes
         self._queue = ObservedQueue()
-        self.pending = PendingPods()
+        self.observed = ObservedPods()
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
         self.leadership = Leadership()
@@ -85,7 +85,7 @@ class LogStory:
         self.attempts.give_way(told)
         draft = self.attempts.of(told)
         draft.begun = told.time
-        self.pending.release(told.pod, told.time)
+        self.observed.release(told.pod, told.time)
         self.begins += 1
         draft.group = _name(told, "podGroup")
         self._queue.wait(draft, told.time)
@@ -232,11 +232,11 @@ class LogStory:
         # At its start a scheduler is told of all Pods that are there.
         self._pods.arrived(told.pod, told.time, born=bool(self.ends or self.begins))
         self._queue.move(told.pod, told.time)
-        self.pending.arrive(told.pod, told.time)
+        self.observed.arrive(told.pod, told.time)
 
     def _removed(self, told: LineMeaning) -> None:
         self._ended(told)
-        self.pending.leave(told.pod, told.time)
+        self.observed.leave(told.pod, told.time)
 
     def _ended(self, told: LineMeaning) -> None:
         # The scheduler does not watch Pods that have finished: this one may still exist.
@@ -244,11 +244,11 @@ class LogStory:
         self._queue.leave(told.pod)
 
     def _placed(self, told: LineMeaning) -> None:
-        self.pending.place(told.pod, told.time)
+        self.observed.place(told.pod, told.time)
 
     def _lost(self, told: LineMeaning) -> None:
         self._ended(told)
-        self.pending.lose(told.pod, told.time)
+        self.observed.lose(told.pod, told.time)
 
     def _moved(self, told: LineMeaning) -> None:
         queue = told.values.get("queue", "")
@@ -272,7 +272,7 @@ class LogStory:
     def _held(self, told: LineMeaning) -> None:
         plugin = _name(told, "plugin")
         why = told.values.get("status") or told.values.get("err", "")
-        self.pending.hold(told.pod, told.time, f"{plugin}: {why}" if plugin else "")
+        self.observed.hold(told.pod, told.time, f"{plugin}: {why}" if plugin else "")
 
     def _panicked(self, told: LineMeaning) -> None:
         self._notes[told.kind] += 1

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Any, Final, NamedTuple
 
-from podtrail.component import PendingPod
+from podtrail.component import ObservedPod
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
 from podtrail.reconstruction.checkpoint import read_offsets, read_pods, read_told_until, write_checkpoint
@@ -149,7 +149,7 @@ class Session:
         complete, self._complete = self._complete, []
         return complete
 
-    def pending(self, now: int) -> list[PendingPod]:
+    def pending(self, now: int) -> list[ObservedPod]:
         """Return Pods that wait for a node, or no longer do, if that changed since the last call."""
         changed = self._correlator.pending(now - LAG)
         return [pod for pod in changed if not (self._profiles and pod.scheduler) or pod.scheduler in self._profiles]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from podtrail.component import PendingPod
+from podtrail.component import ObservedPod
 from podtrail.lru import Lru
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, cluster_name, split
@@ -106,7 +106,7 @@ class Stories:
         self._fates: OrderedDict[bytes, TraceDecision] = OrderedDict()
         self._let_go: Lru[tuple[bytes, bytes], bool] = Lru(_MAX_FATES)
         """Attempts that are counted already, should more come of them; whether their Pod had too many to hold them."""
-        self._ended: Lru[str, PendingPod] = Lru(_MAX_FATES)
+        self._ended: Lru[str, ObservedPod] = Lru(_MAX_FATES)
         """Pods of which no attempt is here yet, and that are bound or deleted."""
         self._mirrors: Lru[str, str] = Lru(_MAX_FATES)
         """Keys of static Pods by the uids of their mirrors."""
@@ -134,17 +134,17 @@ class Stories:
         pod.facts = replace(pod.facts, gates=tuple(gates), gated_since=pod.facts.gated_since or since)
         self._forget()
 
-    def note_pending(self, pod: PendingPod) -> None:
+    def note_observed(self, pod: ObservedPod) -> None:
         """Take note of a Pod that waits for a node, as a watch or the scheduler's log shows it, or no longer does."""
         key = self._key(pod.uid, pod.namespace, pod.name, "")
         if (pod.bound or pod.deleted) and key not in self._pods:
             self._ended.put(key, pod)  # its attempts may still be on their way
             return
         self._ended.pop(key, None)
-        self._note_pending(self._pod(pod.uid, pod.namespace, pod.name), pod)
+        self._note_observed(self._pod(pod.uid, pod.namespace, pod.name), pod)
         self._forget()
 
-    def _note_pending(self, held: _HeldPod, pod: PendingPod) -> None:
+    def _note_observed(self, held: _HeldPod, pod: ObservedPod) -> None:
         before = held.facts
         released = bool(before.gates or before.held_by) and not (pod.gates or pod.held_by or pod.deleted)
         facts = replace(
@@ -378,7 +378,7 @@ class Stories:
             pod.size += 2 * len(key) + len(namespace) + len(name) + len(cluster)
             self._size += pod.size
             if (ended := self._ended.pop(key, None)) is not None:
-                self._note_pending(pod, ended)
+                self._note_observed(pod, ended)
         if cluster and not pod.facts.cluster:
             pod.facts = replace(pod.facts, cluster=cluster)
         self._note_cluster(cluster)
@@ -466,7 +466,7 @@ class Stories:
             self._findings_size -= size
 
 
-def _bound_at(before: PodFacts, pod: PendingPod) -> int | None:
+def _bound_at(before: PodFacts, pod: ObservedPod) -> int | None:
     """Return when a Pod got its node; None where it had one when it was first seen."""
     if not pod.uid:  # the name may be that of another Pod by now
         return pod.at if pod.bound else None

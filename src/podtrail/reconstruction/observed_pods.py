@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from podtrail.component import PendingPod
+from podtrail.component import ObservedPod
 from podtrail.lru import Lru
 from podtrail.otlp.pod_transition import NOT_READY_FOR_SCHEDULING
 from podtrail.reconstruction.watch import PodSeen
@@ -15,13 +15,13 @@ scheduler logs the same line for a Pod that is bound."""
 _WATCH_LAG: Final = 5_000_000_000
 
 
-class PendingPods:
+class ObservedPods:
     """Follows Pods until they have a node or are deleted; `take` returns those that changed. Bounded."""
 
     def __init__(self) -> None:
-        self._waiting: Lru[str, PendingPod] = Lru(_MOST)
+        self._waiting: Lru[str, ObservedPod] = Lru(_MOST)
         """By uid, or by name where only the log shows a Pod."""
-        self._changed: dict[str, PendingPod] = {}
+        self._changed: dict[str, ObservedPod] = {}
         self._uids: Lru[str, str] = Lru(_MOST)
         """Of waiting Pods, by name."""
         self._leaving: Lru[str, int] = Lru(_MOST)
@@ -34,7 +34,7 @@ class PendingPods:
         """Take a Pod that a watch shows."""
         self._newest_watched = max(self._newest_watched, seen.time)
         known = self._waiting.get(seen.uid)
-        pod = PendingPod(
+        pod = ObservedPod(
             seen.uid,
             *_names(seen.pod),
             since=seen.created or (known.since if known else seen.time),
@@ -53,7 +53,7 @@ class PendingPods:
         """Take the scheduler's word that a Pod came into its queue."""
         if not self._newest_watched:  # a watch shows the Pod with its uid
             follows = self._leaving.pop(pod, None) or self._lost.get(pod, 0)
-            self._put(pod, PendingPod("", *_names(pod), since=time, follows=follows, at=time))
+            self._put(pod, ObservedPod("", *_names(pod), since=time, follows=follows, at=time))
 
     def leave(self, pod: str, time: int) -> None:
         """Take the scheduler's word that a Pod left its queue: because it is deleted, or because it has a node."""
@@ -92,7 +92,7 @@ class PendingPods:
         if known is not None and known.held_by:
             self._put(key, replace(known, held_by="", at=time))
 
-    def take(self, now: int) -> list[PendingPod]:
+    def take(self, now: int) -> list[ObservedPod]:
         """Return the Pods that changed since the last call, by what is known at `now`."""
         for pod, time in [each for each in self._leaving.items() if each[1] + _SETTLED <= now]:
             if abs(self._placed.get(pod, -_MOST) - time) > _SETTLED:
@@ -101,7 +101,7 @@ class PendingPods:
         changed, self._changed = list(self._changed.values()), {}
         return changed
 
-    def _put(self, key: str, pod: PendingPod) -> None:
+    def _put(self, key: str, pod: ObservedPod) -> None:
         name = f"{pod.namespace}/{pod.name}"
         if pod.bound or pod.deleted:
             self._waiting.pop(key, None)
@@ -118,5 +118,5 @@ def _names(pod: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _unknown(pod: str) -> PendingPod:
-    return PendingPod("", *_names(pod), since=0)
+def _unknown(pod: str) -> ObservedPod:
+    return ObservedPod("", *_names(pod), since=0)
