@@ -82,10 +82,16 @@ class ApiClient:
             "metadata": metadata,
             "target": {"kind": "Node", "name": node_name},
         }
+        failures: list[ApiError] = []
+
+        def may_help(failure: ApiError) -> bool:
+            failures.append(failure)
+            return _retriable(failure)
+
         try:
-            await self._send_again(_retriable, "POST", f"{_path(pod)}/binding", body)
-        except ApiError as refused:
-            if not _may_be_done(refused) or not await self._is_bound(pod, node_name):
+            await self._send_again(may_help, "POST", f"{_path(pod)}/binding", body)
+        except ApiError as failure:
+            if not any(map(_may_be_done, [*failures, failure])) or not await self._is_bound(pod, node_name):
                 raise
 
     async def _is_bound(self, pod: Pod, node_name: str) -> bool:
@@ -287,9 +293,9 @@ def _retriable_or_conflict(error: ApiError) -> bool:
 
 
 def _may_be_done(error: ApiError) -> bool:
-    """Return whether a binding may have come through: no answer, a failure behind it, or a conflict with itself."""
+    """Return whether a binding may have come through: there was no answer, or a failure of who answers."""
     unanswered = not error.code and error.reason not in (_REFUSED, _NOT_SENT)
-    return unanswered or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.CONFLICT
+    return unanswered or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _path(pod: Pod) -> str:

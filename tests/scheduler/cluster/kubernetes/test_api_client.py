@@ -135,6 +135,12 @@ async def test_a_binding_without_a_good_answer_succeeded_if_the_pod_is_there(
                 await client.bind(POD, "n1", {})
 
 
+async def test_a_binding_that_is_refused_is_somebody_elses_though_the_pod_is_there() -> None:
+    async with client_of(ApiServer([(409, "Conflict")], "n1")) as client:
+        with pytest.raises(ApiError, match="Conflict"):
+            await client.bind(POD, "n1", {})
+
+
 @pytest.mark.parametrize("what", ["bind", "status", "condition", "delete"])
 async def test_nothing_is_written_that_is_not_allowed(what: str) -> None:
     server = ApiServer((), "n1")
