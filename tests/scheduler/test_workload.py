@@ -85,7 +85,7 @@ def test_quantities_are_exact_and_rounded_up() -> None:
     assert parse_resources({"cpu": "0.0001"}) == {"cpu": 1}
     assert parse_quantity("1.5k") == 1500
     assert parse_quantity("2e3") == 2000
-    assert (parse_quantity("+1"), parse_quantity("1E"), parse_quantity("+.5Ki")) == (1, 10**18, 512)
+    assert [*map(parse_quantity, ("+1", "1E", "+.5Ki"))] == [1, 10**18, 512]
 
 
 @pytest.mark.parametrize("text", ["", "1Kb", "-1", "1..2", "e3", "1e", "0x10"])
