@@ -74,8 +74,8 @@ def test_a_phase_in_which_no_plugin_took_half_is_named_alone(point: str) -> None
 @pytest.mark.parametrize(
     ("slow", "between", "said"),
     [
-        ("cycle 0", 0, "scheduling cycle beside its phases took 99 %"),
-        ("cycle 1", 0, "binding cycle beside its phases took 99 %"),
+        ("cycle 0", 0, "scheduling cycle outside its phases took 99 %"),
+        ("cycle 1", 0, "binding cycle outside its phases took 99 %"),
         ("", 2 * SECOND, "between scheduling and binding took 50 %"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Pods that wait for a node, as watches and the scheduler's queue show them, and how their wait ended."""
+"""Pods that wait for a node, by watches and the scheduler's queue, until they have one or are deleted."""
 
 from dataclasses import replace
 from typing import Final
@@ -51,7 +51,7 @@ class ObservedPods:
 
     def arrive(self, pod: str, time: int) -> None:
         """Take the scheduler's word that a Pod came into its queue."""
-        if not self._newest_watched:  # a watch shows the Pod with its uid
+        if not self._newest_watched:  # a watch reports the Pod with its uid
             follows = self._leaving.pop(pod, None) or self._lost.get(pod, 0)
             self._put(pod, ObservedPod("", *_names(pod), since=time, follows=follows, at=time))
 
@@ -64,7 +64,7 @@ class ObservedPods:
         self._leaving.pop(pod, None)
         self._placed.put(pod, time)
         known = self._waiting.get(pod)
-        if known or not self._newest_watched:  # what a watch shows is reported by it, with its node
+        if known or not self._newest_watched:  # a watch reports the binding itself, with the node
             self._put(pod, replace(known or _unknown(pod), bound=True, at=time))
 
     def lose(self, pod: str, time: int) -> None:
@@ -93,7 +93,7 @@ class ObservedPods:
             self._put(key, replace(known, held_by="", at=time))
 
     def take(self, now: int) -> list[ObservedPod]:
-        """Return the Pods that changed since the last call, by what is known at `now`."""
+        """Return the Pods that changed since the last call; `now` is in Unix nanoseconds."""
         for pod, time in [each for each in self._leaving.items() if each[1] + _SETTLED <= now]:
             if abs(self._placed.get(pod, -_MOST) - time) > _SETTLED:
                 self.lose(pod, time)

@@ -56,7 +56,7 @@ def end_lines(
         yield line(f"{words}, {clock(step.start_unix_nano)} UTC{said}.")
     if not disrupted:
         yield from _without_condition(deleted, preemptor)
-    if story and not story.failing:  # else what fails now stands there, and its life has the exits
+    if story and not story.failing:  # the lines of a present failure precede these
         yield from _failed_container(story)
 
 
@@ -65,7 +65,7 @@ def _capital(words: str) -> str:
 
 
 def _by(step: NodeStep, deleted: PodRequest | None) -> str:
-    """Return who asked for an eviction, where that request is known."""
+    """Return the client that asked for an eviction, if that request is known."""
     if step.reason == "EvictionByEvictionAPI" and deleted is not None and deleted.who:
         return f" by {safe(deleted.who, _NAME)}"
     return ""
@@ -82,7 +82,7 @@ def _without_condition(deleted: PodRequest | None, preemptor: PreemptingAttempt 
 
 def _failed_container(story: NodeStory) -> Iterator[Line]:
     """Yield how a container failed last."""
-    # A container that is stopped exits with 137 or 143: that is no failure.
+    # A stopped container exits with 137 or 143, which is not a failure.
     stops = [each.start_unix_nano for kind in ("seen deleting", "disrupted", "stop") for each in story.of(kind)]
     until = min(stops, default=None)
     exits = [step for step in story.of("exited") if until is None or step.start_unix_nano < until]

@@ -1,4 +1,4 @@
-"""Which Pods were preempted for which, by the names that attempts have of their victims."""
+"""The preemptors of Pods, by the names of victims in the spans of attempts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a watch of Pods shows beside attempts: creation, gates, the node, the deletion."""
+"""Facts of a Pod from a watch: creation, gates, condition, node, deletion."""
 
 from dataclasses import replace
 from typing import Final
@@ -31,7 +31,7 @@ def seen_by_watch(facts: PodFacts, record: NodeRecord) -> PodFacts:
 
 
 def _held(facts: PodFacts, unscheduled: list[NodeStep], gated: list[NodeStep]) -> PodFacts:
-    """Return the facts with what keeps the Pod from being tried: gates and PreEnqueue plugins, now and before."""
+    """Return the facts with the gates and PreEnqueue plugins that hold the Pod, now and before."""
     if not unscheduled and not gated:
         return facts
     names = [step.what for step in (*unscheduled, *gated) if step.what]

@@ -1,4 +1,4 @@
-"""What used the time of a slow attempt: a plugin, a phase, a wait, or what no phase accounts for."""
+"""The part of a slow attempt that used its time: a plugin, a phase, a wait, or time outside all phases."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ class SlowPart(NamedTuple):
     """The part of an attempt that took most of its time."""
 
     point: str
-    """The phase; "" for what is outside of all phases."""
+    """The phase, or a part outside the phases."""
     plugin: str
     """The plugin that took at least half of the phase; "" where none did."""
     took: int
@@ -18,12 +18,12 @@ class SlowPart(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What it is called: `score: CostScorer`, `score`, `waitOnPermit`, `binding`."""
+        """Its name in lists: `score: CostScorer`, `score`, `waitOnPermit`."""
         return f"{self.point}: {self.plugin}" if self.plugin and self.point else self.plugin or self.point
 
 
 def slow_part(attempt: AttemptStory) -> SlowPart | None:
-    """Return what took most of an attempt's time; None where its spans do not say."""
+    """Return the part that took most of an attempt's time; None if its spans do not show it."""
     whole = attempt.duration
     if not whole or not attempt.phases:
         return None
@@ -39,19 +39,19 @@ def slow_part(attempt: AttemptStory) -> SlowPart | None:
 
 
 def _outside(attempt: AttemptStory, whole: int) -> SlowPart | None:
-    """Return the cycle, or what lies between the cycles, that took most beside its phases; None if that is unknown."""
+    """Return the longest time outside all phases, in a cycle or between the cycles; None if that is unknown."""
     sums, parts = attempt.phase_sums, []
     if attempt.cycle is not None:
-        parts.append(SlowPart("scheduling cycle beside its phases", "", attempt.cycle - sums.scheduling))
+        parts.append(SlowPart("scheduling cycle outside its phases", "", attempt.cycle - sums.scheduling))
     if attempt.binding is not None:
-        parts.append(SlowPart("binding cycle beside its phases", "", attempt.binding - sums.binding))
+        parts.append(SlowPart("binding cycle outside its phases", "", attempt.binding - sums.binding))
     if attempt.cycle is not None and attempt.binding is not None:
         parts.append(SlowPart("between scheduling and binding", "", whole - attempt.cycle - attempt.binding))
     return max(parts, key=lambda part: part.took, default=None)
 
 
 def slow_words(attempt: AttemptStory) -> str:
-    """Return what used the time of a slow attempt in one line: `waitOnPermit took 97 %`."""
+    """Return the part that used the time of a slow attempt, in one line: `waitOnPermit took 97 %`."""
     whole = attempt.duration or 0
     part = slow_part(attempt)
     if part is None or not whole:

@@ -1,4 +1,4 @@
-"""Where the time went until the first container of a Pod ran: each part ends at its own end, and waits have names."""
+"""The time until the first container of a Pod ran, in parts. Each part ends at its own end, and waits have names."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ _ANSWER = 160
 
 
 class TimePart(NamedTuple):
-    """What a Pod was at for a time."""
+    """One part of the time until a container ran."""
 
     what: str
     """Harmless, in one line."""

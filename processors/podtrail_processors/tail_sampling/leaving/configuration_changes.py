@@ -1,7 +1,7 @@
 """Traces of operators that may have changed the scheduler's configuration, until a kept attempt was made with it.
 
-Such a trace concerns no Pod, so policies about Pods drop it; and it is decided minutes or hours before the attempt that
-links to it. A copy is remembered, of the latest, and of few bytes.
+Such a trace concerns no Pod, so policies about Pods drop it, minutes or hours before the attempt that links to it is
+decided. The latest are remembered, in a bounded number of bytes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from podtrail.otlp.native import has
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 
 POLICY: Final = "configuration"
-"""What a verdict names in place of a policy."""
+"""The name in a verdict in place of a policy."""
 _LINK: Final = key_value("podtrail.link.type", "configuration")
 _CONSUMER: Final = b"\x30\x05"
 """The field `kind` of a span of kind CONSUMER, as the calls of operators are (KEP-5915)."""
@@ -38,7 +38,7 @@ class RememberedChange(NamedTuple):
 
 
 class ConfigurationChanges:
-    """Brings back what a kept attempt links to as the change that made its configuration."""
+    """Remembers operators' traces, and returns the one that made a kept attempt's configuration."""
 
     def __init__(self) -> None:
         self._changes: Lru[bytes, RememberedChange] = Lru(_MOST_TRACES)
@@ -50,7 +50,7 @@ class ConfigurationChanges:
         return len(self._changes)
 
     def wants(self, trace_id: bytes) -> bytes:
-        """Return the kept trace that was made with what a trace configured; b"" for none."""
+        """Return the kept attempt that links to a trace as the maker of its configuration; b"" for none."""
         return self._wanted.get(trace_id, b"")
 
     def remember(self, trace_id: bytes, raw: bytes, groups: Sequence[Group], arrived: int, spans: int) -> None:
@@ -81,7 +81,7 @@ class ConfigurationChanges:
                     yield target, known
 
     def take_over(self, other: "ConfigurationChanges") -> None:
-        """Remember what another remembers."""
+        """Copy the traces of another instance."""
         for trace_id, known in other._changes.items():
             self._changes.put(trace_id, known)
             self._bytes += known.size
@@ -96,6 +96,6 @@ def _targets(trace_id: bytes, spans: bytes) -> Iterable[bytes]:
 
 
 def configuring(judgement: Judgement, attempt: bytes) -> Judgement:
-    """Return the judgement on a trace that is kept for an attempt that was made with what it changed."""
+    """Return the judgement on a trace that made the configuration of a kept attempt."""
     reason = f"it changed the configuration of attempt {attempt.hex()}"
     return judgement._replace(decision="sampled", policy=POLICY, reason=reason)
