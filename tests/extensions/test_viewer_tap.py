@@ -83,7 +83,7 @@ async def test_what_there_is_no_room_for_is_lost_to_the_listener_and_counted(vie
 
 async def test_listeners_are_bounded_and_bad_questions_refused(viewing: Viewing) -> None:
     async with viewing() as (viewer, browser), AsyncExitStack() as stack:
-        for query in ("decision=kept", "nonsense=1", f"pod={'x' * 300}"):
+        for query in ("decision=held", "nonsense=1", f"pod={'x' * 300}"):
             async with browser.get(f"{TAP}?{query}") as refused:
                 assert refused.status == 400
         for _ in range(8):
