@@ -24,6 +24,8 @@ class KeptAside(NamedTuple):
     dead_letters: DeadLetters
     complain: Callable[[str], None]
     """Says what went wrong, if it was not said lately."""
+    gone: Callable[[Place, int], None]
+    """Counts records that were still needed and are gone."""
 
 
 class Keeping(ABC):

@@ -153,7 +153,8 @@ class KafkaReceiver:
             checkpoints = CheckpointTopic(client, config.checkpoints.topic, config.group_id)
         if topic is not None or (self._transactions is None and checkpoints is not None):
             self._producer = AcknowledgedProducer({**client, **_SAFE, **_TELLING})
-        return KeptAside(self._produce, checkpoints, DeadLetters(topic, self._instruments, self._log, say), say)
+        letters = DeadLetters(topic, self._instruments, self._log, say)
+        return KeptAside(self._produce, checkpoints, letters, say, self._instruments.gone)
 
     async def _produce(
         self,

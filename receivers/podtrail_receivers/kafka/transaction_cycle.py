@@ -57,6 +57,8 @@ class TransactionCycle(Keeping):
         self._turn = asyncio.Lock()
         self._ending = asyncio.Lock()
         self._last: dict[Place, Commit] = {}
+        self._read: dict[Place, int | None] = {}
+        """How far partitions were read when their last transaction was committed."""
         self._unkept: set[Place] = set()
         """Partitions of which no checkpoint could be written here: they try it themselves, less often."""
         self._failure: KafkaFailure | None = None
@@ -130,11 +132,17 @@ class TransactionCycle(Keeping):
                 await self._transactions.close()
         await asyncio.gather(*[owned.partition.delivered() for owned in self._owned.values()])
 
+    def begin(self, place: Place, checkpoint: str | None) -> None:
+        """Note where the checkpoint is that a partition was opened with, and how far it was read then."""
+        super().begin(place, checkpoint)
+        self._read[place] = self._owned[place].partition.position
+
     def forget(self, places: Collection[Place]) -> None:
         """Forget partitions: they are no longer this member's."""
         super().forget(places)
         for place in places:
             self._last.pop(place, None)
+            self._read.pop(place, None)
             self._unkept.discard(place)
 
     async def _begin(self) -> None:
@@ -177,13 +185,33 @@ class TransactionCycle(Keeping):
             for place, commit in new.items()
             if commit != self._last.get(place)
         ]
-        if changed := await self._changed():  # what was read of them is to be read from the beginning
-            raise TransactionAborted(f"topic {', '.join(changed)} was made anew")
+        if changed := await self._changed():
+            self._check_unread(changed)
         group = await self._group()
         async with self._turn:
             await self._transactions.commit(offsets, group)
         self._last = dict(new)
+        self._read = {place: owned.partition.position for place, owned in self._owned.items()}
         self._named.update(self.named(new))
+
+    def _check_unread(self, changed: Collection[str]) -> None:
+        """Refuse what this transaction has of topics made anew: they are read again, from their beginning.
+
+        Raises:
+            TransactionAborted: there is something.
+        """
+        read = {
+            place: owned.partition
+            for place, owned in self._owned.items()
+            if place[0] in changed and owned.partition.position != self._read.get(place)
+        }
+        if not read:
+            return
+        lost = {place: (self._read.get(place) or 0) - partition.commit().offset for place, partition in read.items()}
+        for place, records in lost.items():
+            self._aside.gone(place, max(0, records))
+        which, records = f"topic {', '.join(changed)} was made anew", sum(lost.values())
+        raise TransactionAborted(f"{which}: {records} records of the one before were still needed and are gone")
 
     async def _keep_due(self) -> None:
         """Write checkpoints that are due: what leaves in this transaction may be known by them alone.
