@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podtrail.component import registry
-from tools.docs import components, configuration, dashboards, metrics, policies, rooms, scaling, scheduler
+from tools.docs import cli, components, configuration, dashboards, metrics, policies, rooms, scaling, scheduler
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -28,6 +28,7 @@ def generated(docs: Path) -> Mapping[Path, str]:
     of_components = sorted((docs / "components").glob("*.md"))
     return {
         **{path: components.with_code(path.read_text("utf-8"), examples) for path in of_components},
+        docs / "cli.md": cli.page(),
         docs / "configuration.md": configuration.reference(registry.all_factories()),
         docs / "metrics.md": metrics.page(DOCS.parent),
         docs / "rooms.md": rooms.page(DOCS.parent),
