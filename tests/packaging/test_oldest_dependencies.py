@@ -34,3 +34,11 @@ def test_instrumentation_works_with_the_oldest_sdk_of_the_range(root: Path, tmp_
         timeout=300,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_library_of_which_private_parts_are_used_is_held_to_the_version_that_is_tested(root: Path) -> None:
+    dependencies = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    (asked,) = [each.removeprefix("aiohttp") for each in dependencies if each.startswith("aiohttp")]
+    lock = (root / "locks" / "runtime.txt").read_text(encoding="utf-8")
+    major, minor = map(int, re.findall(r"^aiohttp==(\d+)\.(\d+)", lock, re.MULTILINE)[0])
+    assert asked == f">={major}.{minor},<{major}.{minor + 1}"
