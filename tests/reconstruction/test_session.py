@@ -234,9 +234,20 @@ def test_a_restart_with_less_verbosity_is_told_of_by_watches(runs: Any) -> None:
     assert told_by_watches_after(runs, *life, *again) == 1 + quiet
 
 
+def became(words: str, at: int) -> dict[str, Any]:
+    """Return an Event of a lease, as client-go records it."""
+    lease = {"kind": "Lease", "namespace": "kube-system", "name": "kube-scheduler"}
+    stamp = f"2026-11-21T11:{12 + at // 60}:{at % 60:02}Z"
+    told = {"reason": "LeaderElection", "note": words, "deprecatedLastTimestamp": stamp}
+    return {"type": "ADDED", "object": {"kind": "Event", "regarding": lease, **told}}
+
+
 def bound_unseen(session: Session, at: int, host: str = "") -> int:
     """Have watches show that a Pod was bound in a second after 11:12; return how many attempts that gives."""
     name, time = f"p{at}", START + (20 + at) * SECOND
+    host, _, leader = host.partition(", and ")
+    if leader:
+        session.watched(became(leader, at - 3), time - 3 * SECOND)
     meta = {"name": name, "namespace": "d", "uid": name, "creationTimestamp": "2026-11-21T11:12:00Z"}
     pod = {"kind": "Pod", "metadata": meta, "spec": {"schedulerName": "default-scheduler"}}
     session.watched({"type": "ADDED", "object": pod}, time - 1)
@@ -262,6 +273,9 @@ LEADER = b'leader_election_master_status{name="kube-scheduler"} %d\n'
         (100, "cp1", b"", b"", 1),
         (100, "cp2", b"", b"", 0),
         (12, "cp2", b"", b"", 0),
+        (100, "cp1, and p2 became leader", b"", b"", 0),
+        (12, "cp1, and p2 became leader", b"", b"", 0),
+        (100, "cp1, and p1 became leader", b"", b"", 1),
         (100, "", LEADER % 1, b"", 1),
         (100, "", LEADER % 0, b"", 0),
         (100, "", b"", b'W1121 11:13:38.000000 4385 a.go:1] "Something" of="the same process"\n', 1),
@@ -280,6 +294,7 @@ def test_attempts_of_a_leader_that_logs_less_while_it_runs_are_told(
     event = {"kind": "Event", "regarding": about, "reason": "Scheduled", "eventTime": "2026-11-21T11:12:03.000000Z"}
     who = {"reportingController": "default-scheduler", "reportingInstance": "default-scheduler-cp1"}
     session.watched({"type": "ADDED", "object": {**event, **who}}, START + 23 * SECOND)
+    session.watched(became("p1 became leader", 2), START + 23 * SECOND)
     assert len([*advance(session, START + 31 * SECOND)]) == 1
     if line:
         session.log("log", line, START + (at + 20) * SECOND)

@@ -7,7 +7,7 @@ from typing import Final
 from podtrail.reconstruction.calendar import OFFSETS, SECOND
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
-from podtrail.reconstruction.watch import PRINTED, EventSeen, Seen
+from podtrail.reconstruction.watch import PRINTED, EventSeen, LeaderSeen, PodSeen, Seen
 
 _ENDS: Final = frozenset({Kind.BOUND, Kind.NO_FIT, Kind.NO_NODES, Kind.FAILED})
 _BEFORE: Final = 2 * SECOND
@@ -30,6 +30,8 @@ def offset_by_watch(lines: Iterable[LineMeaning], seen: Iterable[Seen]) -> int |
     for count, one in enumerate(seen):
         if count > _MOST_MOMENTS:
             break
+        if isinstance(one, LeaderSeen):
+            continue
         moments.setdefault(one.pod, []).extend(_moments(one))
     matched: Counter[int] = Counter()
     for line in lines:
@@ -42,7 +44,7 @@ def offset_by_watch(lines: Iterable[LineMeaning], seen: Iterable[Seen]) -> int |
     return best[0] if len(best) == 1 else 0 if 0 in best else None
 
 
-def _moments(seen: Seen) -> list[int]:
+def _moments(seen: EventSeen | PodSeen) -> list[int]:
     if isinstance(seen, EventSeen):
         return [seen.at]
     moments = [seen.time] if seen.change not in ("LISTED", PRINTED) and (seen.node or seen.reason) else []

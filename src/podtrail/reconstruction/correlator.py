@@ -11,7 +11,7 @@ from podtrail.reconstruction.claims import SECOND, Claims
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
-from podtrail.reconstruction.watch import PRINTED, EventSeen, PodSeen
+from podtrail.reconstruction.watch import PRINTED, EventSeen, LeaderSeen, PodSeen
 
 HOLD = 5 * SECOND
 """How long an attempt that has ended waits for what else is told of it."""
@@ -25,7 +25,7 @@ _NEVER = 1 << 70
 _OF_LEADER: Final = "attempts of another scheduler, which was the leader"
 WITHOUT_LINES: Final = "attempts without a line in the log, taken for those of another replica"
 
-Heard = LineMeaning | EventSeen | PodSeen
+Heard = LineMeaning | EventSeen | PodSeen | LeaderSeen
 
 
 @dataclass(slots=True)
@@ -75,6 +75,8 @@ class Correlator:
             self._log.take(heard)
         elif isinstance(heard, EventSeen):
             self._events.append(heard)
+        elif isinstance(heard, LeaderSeen):
+            self._log.leadership.see(heard.lock, heard.at, heard.identity)
         else:
             self._see(heard)
         if self._now >= self._due or len(self._held) > _MOST_HELD:
@@ -171,10 +173,13 @@ class Correlator:
         """Return why an attempt of which no line tells is taken for another replica's; "" if it is not.
 
         A leader that was killed does not log that it leads no more. But if each of its attempts would have a line, an
-        attempt without one is the next leader's, unless the scheduler now logs less: its Event comes from the same
-        host, or its end is too near to the last line for another replica to have become leader.
+        attempt without one is the next leader's, unless the scheduler now logs less: no Event says that another process
+        became leader, and its own Event comes from the same host, or its end is too near to the last line for another
+        replica to have become leader.
         """
         leadership, hosts = self._log.leadership, self._claims.own_hosts
+        if leadership.taken_over_at() <= draft.end:
+            return _OF_LEADER
         if leadership.elsewhere or (leadership.elected and draft.host and hosts and draft.host not in hosts):
             return _OF_LEADER
         if not (leadership.elected and self._log.tells_of_all):

@@ -127,8 +127,8 @@ class Envelope:
         return self._inner(line, None, 0)
 
     def _inner(self, line: bytes, written: int | None, depth: int) -> list[Unwrapped]:
-        if depth and b"\x1b" in line:
-            line = _ANSI.sub(b"", line)
+        if depth:
+            line = _ANSI.sub(b"", line).removesuffix(b"\r")
         if klog.read_line(line) is not None or depth > _DEEPEST or (depth and _goes_on(line)):
             return [Unwrapped(line, written)]
         if b" std" in line[:_LONGEST_PREFIX] and (found := _CRI.search(line, 0, _LONGEST_PREFIX)):

@@ -1,8 +1,13 @@
 """Which schedulers lead, by their logs: what happens while none of them does, another replica does."""
 
+from collections import deque
 from typing import Final
 
+from podtrail.reconstruction.pods import FOREVER
+
 _MOST: Final = 64
+_WHOLE: Final = 1_500_000_000
+"""Nanoseconds by which the time of an Event may be off."""
 _OTHERS: Final = ("controller", "manager", "operator", "etcd", "k3s", "rke2", "vip", "csi", "provisioner", "apiserver")
 """Parts of the names of leases that other components of a combined log hold, as in k3s and MicroK8s."""
 
@@ -16,8 +21,25 @@ class Leadership:
         """Whether a lease was heard of that is a scheduler's by its name: then no other name is one's."""
         self.elected = False
         """Whether one of them was ever heard to take part in an election: then there are others."""
+        self._last = 0
+        """When a scheduler of the logs became leader last."""
+        self._seen: deque[tuple[int, str]] = deque(maxlen=_MOST)
         self.since = 0
         """Before this moment a replica whose log is not read may have been the leader."""
+
+    def see(self, lock: str, time: int, identity: str) -> None:
+        """Take an Event: a process became leader; `time` in Unix nanoseconds, in whole seconds."""
+        if self.is_scheduler_lease(lock):
+            self._seen.append((time, identity))
+
+    def taken_over_at(self) -> int:
+        """Return when, by an Event, another process became leader after the one of the log; `FOREVER` if none did."""
+        if not self._last:
+            return FOREVER
+        own = min(self._seen, key=lambda seen: abs(seen[0] - self._last), default=(FOREVER, ""))
+        identity = own[1] if abs(own[0] - self._last) <= _WHOLE else ""
+        others = (time for time, other in self._seen if other != identity and time > self._last + _WHOLE)
+        return min(others, default=FOREVER)
 
     @property
     def elsewhere(self) -> bool:
@@ -39,8 +61,10 @@ class Leadership:
         """Take the word of a scheduler that it leads, or that it does not; `time` in Unix nanoseconds."""
         self.elected = True
         self._leading.pop(origin, None)
-        if leads and not self._leading:
-            self.since = time
+        if leads:
+            self._last = time
+            if not self._leading:
+                self.since = time
         self._leading[origin] = leads
         if len(self._leading) > _MOST:
             del self._leading[next(iter(self._leading))]

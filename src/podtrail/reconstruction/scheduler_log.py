@@ -36,8 +36,14 @@ _SEPARATOR = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?")
 _MOST_AT_END: Final = 200
 """Lines at the end of a log in which the last one of klog is looked for."""
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
-_FILE_HEADER: Final = (b"Running on machine: ", b"Binary: Built with ", b"Previous log: ", b"Log line format: ")
-"""What klog writes at the beginning of each file of its own."""
+_FILE_HEADER: Final = (
+    b"Running on machine: ",
+    b"Binary: Built with ",
+    b"Previous log: ",
+    b"Log line format: ",
+    b"Flag --",
+)
+"""What klog writes at the beginning of each file of its own, and a program about flags that are deprecated."""
 _PANIC: Final = (b"panic: ", b"fatal error: ")
 _STACK = re.compile(rb"panic: |fatal error: |goroutine \d+ [^ ]*\[|\[signal ")
 """The beginning of what Go's runtime writes before a process ends."""

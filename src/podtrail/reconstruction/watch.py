@@ -73,7 +73,21 @@ class EventSeen(NamedTuple):
     """Nanoseconds by which `at` may be before its time: core/v1 has whole seconds."""
 
 
-Seen = PodSeen | EventSeen
+class LeaderSeen(NamedTuple):
+    """An Event about a lease: a replica became leader. Times are Unix nanoseconds."""
+
+    time: int
+    """When it arrived."""
+    at: int
+    """When it happened, in whole seconds."""
+    lock: str
+    """The lease, `namespace/name`."""
+    identity: str
+    """Of the process."""
+
+
+Seen = PodSeen | EventSeen | LeaderSeen
+_BECAME: Final = " became leader"
 
 
 class WatchedObject(NamedTuple):
@@ -235,10 +249,19 @@ def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
     )
 
 
-def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | None:
+def _leader(arrival: int, item: Mapping[str, Any], about: Mapping[str, Any]) -> LeaderSeen | None:
+    note = _text(item, "note") or _text(item, "message")
+    at = rfc3339(_text(item, "eventTime")) or _whole_seconds(item)
+    if _text(item, "reason") != "LeaderElection" or not note.endswith(_BECAME) or not at:
+        return None
+    lock = f"{_text(about, 'namespace')}/{_text(about, 'name')}"
+    return LeaderSeen(arrival or at, at, lock, note.removesuffix(_BECAME)[:_NAME])
+
+
+def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | LeaderSeen | None:
     about = _map(item, "regarding") or _map(item, "involvedObject")
     if about.get("kind") != "Pod":
-        return None
+        return _leader(arrival, item, about)
     pod = f"{_text(about, 'namespace')}/{_text(about, 'name')}"
     if not is_pod(pod):
         return None
