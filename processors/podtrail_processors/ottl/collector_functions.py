@@ -2,16 +2,21 @@
 
 from typing import Final
 
-CONVERTERS: Final = frozenset(  # noqa: SIM905 - words are easier to compare with the Collector's
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+CONVERTERS: Final = _words(
     "All Any CommunityID ConvertAttributesToElementsXML ConvertTextToElementsXML ExtractGrokPatterns Filter Find "
     "GetXML HasAttrKeyOnDatapoint HasAttrOnDatapoint InsertXML MapEach MapKeys ParseCEF ParseCLF ParseELF ParseLEEF "
     "ParseSeverity ParseSimplifiedXML ParseXML ProfileID Reduce RemoveXML UUID UUIDv7 UserAgent When XXH128 "
-    "XXH3".split()
+    "XXH3"
 )
-EDITORS: Final = frozenset(  # noqa: SIM905 - as above
+EDITORS: Final = _words(
     "append clear copy_metric delete_index delete_key delete_matching_keys flatten keep_keys keep_matching_keys "
     "limit merge_maps replace_all_matches replace_all_patterns replace_match replace_pattern set set_semconv_span_name "
-    "stringify_all truncate_all".split()
+    "stringify_all truncate_all"
 )
 
 
