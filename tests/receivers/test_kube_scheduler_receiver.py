@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from podtrail_receivers.scheduler import FACTORY
+from podtrail_receivers.scheduler.kube_scheduler.config import LogConfig
+from podtrail_receivers.scheduler.kube_scheduler.log import LogSource
 from pydantic import ValidationError
 
 from podtrail.component import Context, Metrics, StartError
@@ -186,6 +188,27 @@ async def test_attempts_of_unknown_profile_are_told_as_such(tmp_path: Path) -> N
     every, chosen = sinks
     assert chosen.trace_ids == every.trace_ids != []
     assert all("profile: not known" in str(root["podtrail.inferred"]) for root in chosen.roots)
+
+
+async def test_what_is_known_of_a_log_ends_where_it_was_looked_at_last(tmp_path: Path) -> None:
+    """Whatever time it is by now: the process may have been stopped since."""
+    log = tmp_path / "kube-scheduler.log"
+    log.write_bytes(log_of("v2-text"))
+    source = LogSource(LogConfig.model_validate({"include": [str(log)], "poll_interval": "1h"}), Context("scheduler"))
+    began = time.time_ns()
+    await source.open()
+    looking = asyncio.create_task(_read_all(source))
+    await source.caught_up.wait()
+    assert source.read_until is not None
+    assert began <= source.read_until <= time.time_ns()
+    looking.cancel()
+    await asyncio.wait([looking])
+    source.close()
+
+
+async def _read_all(source: LogSource) -> None:
+    async for _ in source.pieces():
+        pass
 
 
 @pytest.mark.parametrize("through", ["pipe", "file"])

@@ -77,6 +77,11 @@ class LogSource:
         """Set when everything that was written at the start has been read."""
         self.behind = True
         """Whether the last look found more to read."""
+        self.read_until: int | None = None
+        """When the last look began that found all of it read, Unix nanoseconds: what was written since is not known.
+
+        None: nobody can say, of standard input.
+        """
         self._config = config
         self._log = context.log
         self._told_of: set[Path] = set()
@@ -112,8 +117,9 @@ class LogSource:
             async for read in _standard_input():
                 yield LogPiece("stdin", read)
             return
+        self.read_until = 0
         while True:
-            found, live = False, not self.behind
+            found, live, began = False, not self.behind, time.time_ns()
             for tail in [*self._following.readers.values()]:
                 while pieces := await asyncio.to_thread(tail.read, live=live):
                     found = self.behind = True
@@ -121,6 +127,7 @@ class LogSource:
                         yield piece
             self.behind = found
             if not found:
+                self.read_until = began
                 self.caught_up.set()
                 if not self._config.follow:
                     return

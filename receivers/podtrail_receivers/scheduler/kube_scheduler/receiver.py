@@ -121,9 +121,17 @@ class KubeSchedulerReceiver:
             self._write_checkpoint()
 
     def _now(self) -> int:
-        """Return what time it is: in a log that has not been read to its end yet, that of its newest line."""
+        """Return until when all is known that was written: no later than the newest line, or the last end of the log.
+
+        After this process was stopped for a while the clock says nothing of a log that was not looked at since.
+        """
         now = time.time_ns()
-        return min(now, self._session.newest) if self._logs is not None and self._logs.behind else now
+        if self._logs is None:
+            return now
+        if self._logs.behind:
+            return min(now, self._session.newest)
+        until = self._logs.read_until
+        return now if until is None else min(now, max(until, self._session.newest))
 
     def _report_waiting(self, now: int) -> None:
         """Report Pods that wait for a node, or no longer do: an attempt may never tell of them."""
