@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_ports import free_ports
 from tools.docs.rooms import SOURCE_ROOTS
 
 PACKAGES = (
@@ -61,7 +62,8 @@ def test_every_tracked_file_of_the_packages_is_in_the_wheel_and_nothing_else(whe
         if path.is_file() and "__pycache__" not in path.parts
     }
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert inside == files
+    demo = {f"podtrail/demo/{name}" for name in ("pipeline.yaml", "page.yaml", "story.otlp.zst")}
+    assert inside == files | demo
     assert "podtrail/pages/templates/skeleton.html" in inside
     assert "podtrail/pages/templates/common.css" in inside
     assert "podtrail_extensions/viewer/templates/base.html" in inside
@@ -99,6 +101,17 @@ service:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "kept.jsonl").stat().st_size > 1000
     assert "0.1.0" in run(installed, "podtrail", "--version", directory=tmp_path).stdout
+
+
+@pytest.mark.parametrize("of", [(), ("--story",)], ids=["simulated", "recorded"])
+def test_the_demo_runs_from_the_wheel_alone(installed: Path, tmp_path: Path, of: tuple[str, ...]) -> None:
+    offset = free_ports(1)[0] - 4317
+    options = ("--exit-when-done", f"--port-offset={offset}", "--output=d")
+    done = run(installed, "podtrail", "demo", *of, *options, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "missing" not in done.stderr
+    if not of:
+        assert (tmp_path / "d" / "kept.jsonl").stat().st_size > 100_000
 
 
 def test_the_source_distribution_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:

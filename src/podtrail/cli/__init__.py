@@ -18,6 +18,7 @@ from podtrail.cli.lazy import LazyGroup
 
 _COMMANDS: Final = {
     "run": ("run", "Run the pipelines of a configuration."),
+    "demo": ("demo", "Simulate a cluster and show its scheduling on the page, without any set-up."),
     "validate": ("validate", "Check a configuration and report everything that is wrong."),
     "components": ("components", "List the components there are."),
     "print-config": ("print_config", "Print the configuration, merged and resolved, without secrets."),
