@@ -33,11 +33,6 @@ class WaitingPod:
         """Whether there is nothing left to wait for."""
         return not self._timeouts or self.status is not None
 
-    @property
-    def pending_plugins(self) -> list[str]:
-        """The plugins that have not allowed it yet."""
-        return list(self._timeouts)
-
     def allow(self, plugin: str) -> None:
         """`plugin` has no objection any more."""
         if not self.decided:

@@ -266,10 +266,6 @@ class SchedulingQueue:
         """The Pod of that uid, None when it is not queued."""
         return self._active.get(uid) or self._backoff.get(uid) or self._unschedulable.get(uid)
 
-    def is_in_flight(self, uid: str) -> bool:
-        """Whether the Pod was popped and neither `done` nor given back."""
-        return uid in self._in_flight
-
     def __contains__(self, uid: str) -> bool:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable
 
