@@ -121,7 +121,7 @@ def _kind(shape: Shape, path: str, found: Found, shared: Found) -> str:
         return f"settings, see {_noted(shape.model, path, found, shared)}"
     if get_origin(shape.type) is Literal:
         return ", ".join(f"`{yaml_of(word)}`" for word in get_args(shape.type))
-    for index, word, inside in ((0, "list", "[]"), ("key", "map", "::*")):
+    for index, word, inside in (("key", "map", "::*"), (0, "list", "[]")):  # headers may be either
         below = list(shape.below(index))
         if below:
             kinds = dict.fromkeys(_kind(inner, path + inside, found, shared) for inner in below)
