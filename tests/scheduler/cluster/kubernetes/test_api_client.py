@@ -31,7 +31,7 @@ class ApiServer:
         self.pod = {"metadata": {"uid": uid}, "spec": {"nodeName": node}}
         self.writes = 0
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == "GET":
             return web.json_response(self.pod)
         self.writes += 1

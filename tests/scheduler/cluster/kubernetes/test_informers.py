@@ -58,7 +58,7 @@ async def test_what_an_api_server_denies_at_first_is_found_later(nonsense: int |
     async with served(answer) as url:
         rest = await RestClient.open(master=url, agent="tests")
         informers = Informers(rest, Random(1), look_again=0.01)
-        running = asyncio.create_task(informers.run(seen, [NODES, CLASSES]))  # type: ignore[arg-type]
+        running = asyncio.create_task(informers.run(seen, [NODES, CLASSES]))
         await seen.nodes.wait()
         await seen.others.wait()
         await informers.wait_for_sync()
