@@ -9,6 +9,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -153,13 +154,14 @@ def test_what_opens_a_file_is_never_made(tmp_path: Path) -> None:
         b"cbuiltins\nrange\n(J\x00\x00\x00\x00\x8a\x05\x00\x00\x00\x00\x10tR.",
         b"ccollections\ndeque\n(cbuiltins\nrange\n(J\xff\xff\xff\x7ftRtR.",
         b"cfractions\nFraction\n(S'1e999999999'\ntR.",
+        b"cbuiltins\nint\n(cdecimal\nDecimal\n(S'1e3000000'\ntRtR.",
         b"cbuiltins\nbytearray\n(\x8a\x05\x00\x00\x00\x00\x40tR.",
     ],
-    ids=["a memo", "a range", "a queue of a range", "a fraction", "zeros"],
+    ids=["a memo", "a range", "a queue of a range", "a fraction", "an integer of a decimal", "zeros"],
 )
 def test_few_bytes_that_ask_for_much_are_refused_at_once(body: bytes) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
-    refused(forged(b"\x80\x05" + body, range, deque, Fraction, bytearray))
+    refused(forged(b"\x80\x05" + body, range, deque, Fraction, bytearray, int, Decimal))
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 

@@ -208,6 +208,10 @@ class ChainUnpickler(pickle.Unpickler):
         return _WITHIN_REASON.get(found, found)
 
 
+_LARGEST_EXPONENT: Final = 5_000
+"""Of a decimal: to make an integer of one with an exponent of millions takes minutes."""
+
+
 def _range(*bounds: int) -> range:
     made = range(*bounds)
     if not -_LONGEST_RANGE <= made.stop - made.start <= _LONGEST_RANGE:
@@ -221,7 +225,14 @@ def _fraction(*parts: Any) -> Fraction:
     return Fraction(*parts)
 
 
-_WITHIN_REASON: Final[Mapping[type, Callable[..., Any]]] = {range: _range, Fraction: _fraction}
+def _decimal(*parts: Any) -> Decimal:
+    made = Decimal(*parts)
+    if made.is_finite() and abs(made.adjusted()) > _LARGEST_EXPONENT:
+        raise pickle.UnpicklingError(f"it has a decimal with an exponent of {made.adjusted()}")
+    return made
+
+
+_WITHIN_REASON: Final[Mapping[type, Callable[..., Any]]] = {range: _range, Fraction: _fraction, Decimal: _decimal}
 
 
 class _Reader:
