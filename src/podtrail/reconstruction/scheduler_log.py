@@ -13,28 +13,16 @@ from podtrail.reconstruction.json_envelope import is_headerless
 from podtrail.reconstruction.klog import LONGEST_VALUE
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE
-from podtrail.reconstruction.utiltrace import Block, number_of, read_begin, read_block, read_on
+from podtrail.reconstruction.pods_of_lines import OF_NO_POD, is_pod, pod_of, written_out
+from podtrail.reconstruction.utiltrace import Block, OpenBlocks, read_block
 from podtrail.reconstruction.vocabulary import MESSAGES, Kind, read_words
 
-_POD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _OPEN_VALUE = b"=<"
 _MOST_HELD = 1 << 16
-_MOST_BLOCKS = 64
 _BACK = 2_000_000_000
-_UID = re.compile(
-    rb'\{"name":"(?P<name>[a-z0-9.-]{1,253})","(?:generateName":"[^"]{0,253}","|)namespace":"(?P<namespace>[a-z0-9-]{1,63})",'
-    rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
-)
-_OF_NO_POD = frozenset(
-    {Kind.PANICKED, Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING}
-)
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
-_LONGEST_STEP = 4096
-_SLACK: Final = 60_000_000_000
 _SEPARATOR = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?")
 """What journalctl and grep write between lines."""
-_MOST_AT_END: Final = 200
-"""Lines at the end of a log in which the last one of klog is looked for."""
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
 _FILE_HEADER: Final = (
     b"Running on machine: ",
@@ -55,12 +43,6 @@ _MOST_ORIGINS = 64
 def offset_note(offset: int) -> str:
     """Return the note that counts lines whose times are at an offset from UTC."""
     return f"times at {offset_text(offset)}"
-
-
-@lru_cache(maxsize=65_536)
-def is_pod(name: str) -> bool:
-    """Say whether a text is `namespace/name` as the API server admits it: of no other Pod anything is believed."""
-    return _POD.fullmatch(name) is not None
 
 
 class LineMeaning(NamedTuple):
@@ -92,7 +74,7 @@ class SchedulerLog:
         self.calendar = Calendar(near, zone)
         self._counts = counts
         self._envelope = Envelope()
-        self._blocks: dict[bytes, tuple[int, str, Block]] = {}
+        self._blocks = OpenBlocks()
         self._held: list[bytes] = []
         self._held_size = 0
         self._held_written: int | None = None
@@ -118,27 +100,6 @@ class SchedulerLog:
     def set_offset(self, offset: int) -> None:
         """Take the offset of the log's times from UTC, in nanoseconds."""
         self.calendar.offset, self.calendar.known = offset, True
-
-    def compare_clock(self, end: bytes, written: int, *, live: bool) -> None:
-        """Derive the offset from the last line of the log; lines in an envelope that has the time are left to that.
-
-        Args:
-            end: The last bytes of the log.
-            written: When the last line was written, Unix nanoseconds.
-            live: Whether that is certain. Otherwise the file may be a copy, so the line may be older, but not newer.
-        """
-        envelope = Envelope()
-        for raw in reversed(end.split(b"\n")[-_MOST_AT_END:]):
-            for unwrapped in envelope.unwrap(raw.removesuffix(b"\r"), within=False):
-                read = klog.read_line(unwrapped.line)
-                if read is None:
-                    continue
-                self.calendar.learn(written)
-                if unwrapped.written is None:
-                    local = self.calendar.local(read.stamp, read.micros)
-                    if local is not None and (live or local > written - _SLACK):
-                        self.calendar.compare(local, written)
-                return
 
     def end(self) -> Iterator[LineMeaning]:
         """Yield what the lines tell that wait for more: nothing more comes."""
@@ -349,18 +310,13 @@ class SchedulerLog:
     def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> LineMeaning | None:
         pod = ""
         if kind is Kind.IDENTITY:
-            found = _UID.search(line)
+            found = written_out(line)
             if found is None:
                 self._counts.other += 1
                 return None
-            pod = f"{found['namespace'].decode()}/{found['name'].decode()}"
-            values = {"uid": found["uid"].decode()}
-        elif kind not in _OF_NO_POD:
-            pod = values.get("pod") or values.get("entity") or values.get("preemptor") or ""
-            if not pod and (kind is Kind.TOTALLED or self._tried.endswith(f"/{values.get('name', '')}")):
-                pod = (
-                    self._tried
-                )  # 1.20 does not write whose score it is, or of which namespace: it tries one at a time
+            pod, values = found[0], {"uid": found[1]}
+        elif kind not in OF_NO_POD:
+            pod = pod_of(kind, values, self._tried)
             if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
                     self._counts.other += 1
@@ -377,27 +333,21 @@ class SchedulerLog:
 
     def _trace_begins(self, read: klog.Line, written: int | None) -> None:
         time = self.calendar.klog(read.stamp, read.micros, written)
-        block = read_begin(read.message[:_LONGEST_STEP].decode("utf-8", "replace"))
-        number = number_of(read.message)
-        if time is None or block is None or number is None:
+        gave_way = self._blocks.begin(read.message, time, self._origin(read.process))
+        if gave_way is None:
             self._counts.other += 1
             return
-        if len(self._blocks) >= _MOST_BLOCKS:
-            del self._blocks[next(iter(self._blocks))]
+        if gave_way:
             self._counts.notes["traces without an end"] += 1
-        self._blocks[number] = (time, self._origin(read.process), block)
         self._counts.continued += 1
 
     def _trace_goes_on(self, line: bytes) -> LineMeaning | None:
         self._counts.continued += 1
-        number = number_of(line)
-        opened = self._blocks.get(number) if number else None
-        if opened is None or not read_on(opened[2], line[:_LONGEST_STEP].decode("utf-8", "replace")):
+        ended = self._blocks.go_on(line)
+        if ended is None:
             return None
-        assert number is not None
-        del self._blocks[number]
         self._counts.continued -= 1  # the block is one line that is used or not
-        return self._traced(*opened)
+        return self._traced(*ended)
 
     def _traced(self, time: int, origin: str, block: Block) -> LineMeaning | None:
         pod = f"{block.fields.get('namespace', '')}/{block.fields.get('name', '')}"

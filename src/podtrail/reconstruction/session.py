@@ -19,6 +19,7 @@ from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LineSplitter
+from podtrail.reconstruction.live_clock import compare_clock
 from podtrail.reconstruction.metrics import Untold, read_attempts, says_leader
 from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
 from podtrail.reconstruction.spans import trace
@@ -106,7 +107,7 @@ class Session:
             if (offset := self._offsets.get(source)) is not None:
                 reader.set_offset(offset)
         if clock is not None:
-            log.reader.compare_clock(clock.end, clock.written, live=clock.live)
+            compare_clock(log.reader.calendar, clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
         self._correlator.confirm_leader(min(log.reader.written_until(), now))
 

@@ -20,6 +20,8 @@ _STEP = re.compile(
 _NUMBER = re.compile(rb"Trace\[(\d{1,10})\]: ")
 _END = re.compile(r"Trace\[\d+\]: \[(?P<took>[0-9.]+(?:ns|us|µs|ms|s|m|h)[0-9.hmsnuµ]*)\] \[[^\]]*\] END")
 _MOST_STEPS = 64
+_MOST_OPEN = 64
+_LONGEST_LINE = 4096
 _LONGEST = DAY
 """Nanoseconds: what is said to take over a day is a mistake, or meant to harm."""
 _MONTHS = {month: f"{at:02}" for at, month in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun"), 1)} | {
@@ -65,6 +67,33 @@ def read_on(block: Block, text: str) -> bool:
     if step and not step["nested"] and "]:  " not in text[:24] and len(block.steps) < _MOST_STEPS:
         block.steps.append((step["name"], min(int(step["took"]) * _MILLISECOND, _LONGEST)))
     return False
+
+
+class OpenBlocks:
+    """Blocks whose end has not been read, by their numbers, each with when and by whom it was begun. Bounded."""
+
+    def __init__(self) -> None:
+        self._open: dict[bytes, tuple[int, str, Block]] = {}
+
+    def begin(self, message: bytes, time: int | None, origin: str) -> bool | None:
+        """Take the first line of a block; return whether an older one had to give way, None if it is no such line."""
+        block = read_begin(message[:_LONGEST_LINE].decode("utf-8", "replace"))
+        number = number_of(message)
+        if time is None or block is None or number is None:
+            return None
+        gave_way = len(self._open) >= _MOST_OPEN
+        if gave_way:
+            del self._open[next(iter(self._open))]
+        self._open[number] = (time, origin, block)
+        return gave_way
+
+    def go_on(self, line: bytes) -> tuple[int, str, Block] | None:
+        """Take a line behind the first; return the block that it ends."""
+        number = number_of(line)
+        opened = self._open.get(number) if number else None
+        if number is None or opened is None or not read_on(opened[2], line[:_LONGEST_LINE].decode("utf-8", "replace")):
+            return None
+        return self._open.pop(number)
 
 
 def read_block(text: str) -> Block | None:

@@ -10,7 +10,7 @@ from podtrail.reconstruction.calendar import rfc3339
 from podtrail.reconstruction.klog import writable
 from podtrail.reconstruction.kubectl_output import KubectlOutput, as_listed, kind_of, latest_time
 from podtrail.reconstruction.line_counts import LineCounts
-from podtrail.reconstruction.scheduler_log import is_pod
+from podtrail.reconstruction.pods_of_lines import is_pod
 
 _LONGEST = 4096
 _NAME = 256
