@@ -10,7 +10,7 @@ from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.processor import LinkStitching
 
 from podtrail.component import Context
-from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header, span_reader
+from podtrail.otlp import Batch, Group, encode_span, frame, raw_span_reader, resource_header, scope_header
 from podtrail.recording import Damage
 from podtrail.recording.reader import read_recording
 from podtrail.testing.attempts import START, MadeAttempt, no_room
@@ -117,7 +117,7 @@ def main() -> None:
     """Print the figures of one run."""
     batch = unconcerned()
     processor = LinkStitching(Config(), Context(id="link_stitching"))
-    read = span_reader(("span_id",))
+    read = raw_span_reader(("span_id",))
     floor = microseconds(lambda: [read(group.spans) for group in batch.groups], GROUPS)
     passing = microseconds(lambda: processor.add(batch, START), GROUPS)
     first = microseconds(lambda: LinkStitching(Config(), Context(id="link_stitching")).add(batch, START), GROUPS)

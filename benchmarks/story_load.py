@@ -17,7 +17,7 @@ from podtrail_processors.link_stitching.processor import LinkStitching
 
 from benchmarks.story_joins import RECORDINGS
 from podtrail.component import Context
-from podtrail.otlp import Batch, Group, span_reader
+from podtrail.otlp import Batch, Group, raw_span_reader
 from podtrail.recording import Damage, read_recording
 
 NODES: Final = 100
@@ -79,7 +79,7 @@ def arrivals(*, of_pods: bool = False) -> Iterator[tuple[int, list[Template]]]:
 
 def run(nodes: range, processor: LinkStitching, recorded: list[tuple[int, list[Template]]]) -> tuple[float, float, int]:
     """Return the CPU seconds that nodes take in the processor, those of reading their spans' ids, and their spans."""
-    read = span_reader(("span_id",))
+    read = raw_span_reader(("span_id",))
     cost = floor = 0.0
     spans = 0
     for arrival, groups in recorded:

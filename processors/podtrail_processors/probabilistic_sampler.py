@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from podtrail.component import Context, Factory, Taken
 from podtrail.component.passing import PassingProcessor
 from podtrail.config.types import Model, WarningPath
-from podtrail.otlp import Batch, Group, SpanFields, frame, read_key_value, set_trace_state, span_reader, split
+from podtrail.otlp import Batch, Group, SpanFields, frame, raw_span_reader, read_key_value, set_trace_state, split
 from podtrail_processors.probability import (
     ALWAYS,
     HEX_DIGITS,
@@ -33,7 +33,7 @@ _BUCKETS = 1 << _BUCKET_BITS
 _PRIORITY = "sampling.priority"
 _PRIORITY_BYTES = _PRIORITY.encode()
 _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 2**32 - 1
-_read = span_reader({"trace_state", "attributes"})
+_read = raw_span_reader({"trace_state", "attributes"})
 
 
 def _whole(value: object) -> object:

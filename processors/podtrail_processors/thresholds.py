@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from podtrail.otlp import Group, frame, set_trace_state, span_reader, split
+from podtrail.otlp import Group, frame, raw_span_reader, set_trace_state, split
 from podtrail_processors.probability import ALWAYS, randomness_of, read_sampling_state
 
 MARK = b"ot="
 """Without these bytes among them, spans tell of no sampling."""
-_read = span_reader({"trace_state"})
+_read = raw_span_reader({"trace_state"})
 
 
 def randomness_in(trace_states: Iterable[bytes], trace_id: bytes) -> int | None:

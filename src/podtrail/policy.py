@@ -22,10 +22,10 @@ from podtrail.otlp import (
     Status,
     Value,
     attempt_of,
+    raw_span_reader,
     resource_attributes,
     scope_attributes,
     scope_name,
-    span_reader,
     split,
 )
 from podtrail.otlp.columns import column_reader
@@ -53,7 +53,7 @@ Vote = bool | str | None
 """The answer of a policy: True, or a text that is the reason, keeps the trace; False and None leave it to others."""
 
 _times = column_reader({"start_time_unix_nano", "end_time_unix_nano"})
-_parents = span_reader({"parent_span_id"})
+_parents = raw_span_reader({"parent_span_id"})
 
 
 class SpanEvent(NamedTuple):

@@ -15,7 +15,7 @@ from podtrail.otlp.byte_search import (
     spans_with,
 )
 from podtrail.otlp.columns import column_reader
-from podtrail.otlp.reader import span_reader
+from podtrail.otlp.reader import raw_span_reader
 from tests.sizes import large
 
 TRACE = b"T" * 16
@@ -50,7 +50,7 @@ def test_attributes_links_and_spans_are_those_that_a_parse_finds(raw: list[bytes
     targets = [link.trace_id for view in views for link in view.links]
     assert LINKED_TRACE.findall(framed) == list(linked_traces(framed, 100)) == targets
     assert link_targets(column_reader({"links"})(framed).links, 3) == list(linked_traces(framed, 3)) == targets[:3]
-    for view, fields in zip(views, span_reader(("attributes",))(framed), strict=True):
+    for view, fields in zip(views, raw_span_reader(("attributes",))(framed), strict=True):
         assert attributes_among(fields.attributes, {b"n"}) == {k: v for k, v in view.attributes.items() if k == "n"}
 
 

@@ -15,6 +15,7 @@ from podtrail.otlp import (
     Value,
     encode_span,
     frame,
+    raw_span_reader,
     read_key_value,
     read_request,
     span_reader,
@@ -53,7 +54,7 @@ def _first_of_each_key(pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
 @settings(max_examples=large(40, 100))
 @given(sent=...)
 def test_reader_and_view_agree_with_the_upstream_class(sent: ExportTraceServiceRequest) -> None:
-    read = span_reader(_ALL)
+    read = raw_span_reader(_ALL)
     for group in read_request(sent.SerializeToString()).groups:
         raws = split(group.spans)
         spans = read(group.spans)
@@ -65,7 +66,7 @@ def test_reader_and_view_agree_with_the_upstream_class(sent: ExportTraceServiceR
 @settings(max_examples=large(40, 100))
 @given(names=st.sets(st.sampled_from(_SCALARS), min_size=1), spans=st.lists(st.from_type(Span), min_size=1, max_size=3))
 def test_a_reader_reads_what_it_was_asked_for_and_no_more(names: Collection[str], spans: list[Span]) -> None:
-    found = span_reader(names)(frame(span.SerializeToString() for span in spans))
+    found = raw_span_reader(names)(frame(span.SerializeToString() for span in spans))
     for name in names:
         assert list(map(attrgetter(name), found)) == [getattr(span, name) for span in spans]
     with pytest.raises(AttributeError):
@@ -74,10 +75,18 @@ def test_a_reader_reads_what_it_was_asked_for_and_no_more(names: Collection[str]
 
 def test_a_reader_of_a_field_that_no_span_has_is_refused() -> None:
     with pytest.raises(KeyError):
-        span_reader(["colour"])
+        raw_span_reader(["colour"])
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 5), (5, 0), (7, 6), (0, 0)])
 def test_a_duration_is_unknown_without_two_times_in_order(start: int, end: int) -> None:
     raw = encode_span(trace_id=b"t" * 16, span_id=b"s" * 8, name="", start=start, end=end)
     assert SpanView(raw).duration is None
+
+
+def test_authors_read_names_as_text_and_ids_as_bytes() -> None:
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8, name="prüfen 😀", trace_state="ot=th:0")
+    (read,) = span_reader({"name", "trace_state", "span_id"})(frame([span.SerializeToString()]))
+    assert (read.name, read.trace_state, read.span_id) == ("prüfen 😀", "ot=th:0", b"s" * 8)
+    (raw,) = raw_span_reader({"name"})(frame([span.SerializeToString()]))
+    assert raw.name == "prüfen 😀".encode()

@@ -19,9 +19,9 @@ from podtrail.otlp import (
     Value,
     encode_span,
     frame,
+    raw_span_reader,
     resource_header,
     scope_header,
-    span_reader,
     split,
 )
 from podtrail.testing import replay
@@ -224,7 +224,7 @@ def _holds(text: str, of: Group) -> bool:
     """Ask a condition about a group's span without any shortcut."""
     telemetry: Any = Telemetry()
     telemetry.resource, telemetry.scope, telemetry.now = of.resource, of.scope, 1
-    (telemetry.span,) = span_reader({"name", "attributes"})(of.spans)
+    (telemetry.span,) = raw_span_reader({"name", "attributes"})(of.spans)
     try:
         return Condition(text, SPAN).holds(telemetry)
     except EvaluationError:

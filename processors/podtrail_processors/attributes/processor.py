@@ -2,13 +2,23 @@
 
 from podtrail.component import Context, Taken
 from podtrail.component.passing import PassingProcessor
-from podtrail.otlp import Batch, Group, SpanFields, Value, change_attributes, frame, read_key_value, span_reader, split
+from podtrail.otlp import (
+    Batch,
+    Group,
+    SpanFields,
+    Value,
+    change_attributes,
+    frame,
+    raw_span_reader,
+    read_key_value,
+    split,
+)
 from podtrail_processors.attribute_actions import edit_of, edited, key_needed
 from podtrail_processors.attributes.config import Config
 from podtrail_processors.attributes.matching import Matcher
 
-_read = span_reader({"attributes"})
-_read_to_match = span_reader({"attributes", "name", "kind"})
+_read = raw_span_reader({"attributes"})
+_read_to_match = raw_span_reader({"attributes", "name", "kind"})
 
 
 class Attributes(PassingProcessor):

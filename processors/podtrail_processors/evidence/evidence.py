@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
-from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, cluster_name, span_reader, split
+from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, cluster_name, raw_span_reader, split
 from podtrail.otlp.byte_search import spans_with
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail.otlp.native import Facts, trace_facts
@@ -80,7 +80,7 @@ class Readers:
         detailed = reads.detailed | _TELLING if tells else reads.detailed
         columns = reads.columns | {"trace_state"} if weighs else reads.columns
         self.columns: Callable[[bytes], SpanColumns] = column_reader(columns)
-        self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(detailed)
+        self.detailed: Callable[[bytes], Sequence[SpanFields]] = raw_span_reader(detailed)
         self.seekers: dict[str, Seeker] = {}
         """What policies seek, by column."""
         self.keys: Sequence[bytes] = ()

@@ -7,11 +7,11 @@ parent and status, be they empty: 2 bytes each. (Schema URLs, which it loses, co
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podtrail.otlp import Group, span_reader, split
+from podtrail.otlp import Group, raw_span_reader, split
 
 _EMPTY_FIELD = 2
 _ALWAYS_WRITTEN = ("parent_span_id", "status")
-_read = span_reader(_ALWAYS_WRITTEN)
+_read = raw_span_reader(_ALWAYS_WRITTEN)
 
 
 class Size(NamedTuple):

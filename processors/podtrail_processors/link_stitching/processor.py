@@ -6,7 +6,7 @@ from functools import partial
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
-from podtrail.otlp import Batch, Group, span_reader
+from podtrail.otlp import Batch, Group, raw_span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
@@ -21,7 +21,7 @@ from podtrail_processors.link_stitching.stitcher import Stitcher
 _STEPS = 16
 _LEAST_STEP = SECOND
 """Entries are forgotten at times that are this part of `ttl` apart, or so many nanoseconds if that is more."""
-_read_start = span_reader(("start_time_unix_nano",))
+_read_start = raw_span_reader(("start_time_unix_nano",))
 
 
 @dataclass(slots=True)

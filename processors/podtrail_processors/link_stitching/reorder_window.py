@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from podtrail.otlp import Group, span_reader
+from podtrail.otlp import Group, raw_span_reader
 from podtrail.pod_identity import PodClues
 
 _SPAN_BYTES = 250
 _CLUES_BYTES = 900
 """What a held span, and what it says of its Pod, take beside its own bytes, at most, as measured."""
 
-_read_ids = span_reader(("span_id",))
+_read_ids = raw_span_reader(("span_id",))
 
 
 class Held(NamedTuple):

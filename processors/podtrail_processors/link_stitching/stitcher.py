@@ -9,8 +9,8 @@ from podtrail.otlp import (
     Link,
     Value,
     frame,
+    raw_span_reader,
     read_attempt,
-    span_reader,
     split,
 )
 from podtrail.pod_identity import PodClues, PodEvidence, SpanSource
@@ -35,7 +35,7 @@ from podtrail_processors.link_stitching.span_writing import SpanWriting
 _METHOD: Final = "http.request.method"
 _REFUSED: Final = 300
 _NOTHING: Final[Mapping[str, Value]] = {}
-_read = span_reader(("span_id", "links"))
+_read = raw_span_reader(("span_id", "links"))
 
 
 class Stitcher:

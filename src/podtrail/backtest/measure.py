@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podtrail.backtest.durations import end_of, step_of
-from podtrail.otlp import Verdict, attempt_of, span_reader, status_code
+from podtrail.otlp import Verdict, attempt_of, raw_span_reader, status_code
 
 FIRST: Final = "first of its kind"
 """The policy whose yes says that a failure is the first of its kind."""
 
 
 _ERROR: Final = 2
-_read = span_reader(("start_time_unix_nano", "end_time_unix_nano", "status"))
+_read = raw_span_reader(("start_time_unix_nano", "end_time_unix_nano", "status"))
 
 
 def outcome_of(verdict: Verdict) -> tuple[bool, int]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from podtrail.backtest.breakdown import PolicyTable
 from podtrail.backtest.weight import WeightedTotal
 from podtrail.component import DecidingConfig
-from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
+from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, raw_span_reader, split
 from podtrail.pipeline.settings import Settings
 from podtrail.replay.flows import Flows
 from podtrail.replay.replayer import Replayer
 from podtrail.replay.rootless import Rootless
 
-_read_links = span_reader({"links"})
+_read_links = raw_span_reader({"links"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podtrail.otlp import Group, span_reader
+from podtrail.otlp import Group, raw_span_reader
 
 _MARK = b"th:"
 _THRESHOLD = re.compile(rb"(?:^|,)[ \t]*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})(?:[;, \t]|$)")
@@ -23,7 +23,7 @@ _MOST_TOLD = 200_000
 _Z = 1.96
 """95 % of a normal distribution lie within so many standard deviations."""
 
-_read_states = span_reader({"trace_state"})
+_read_states = raw_span_reader({"trace_state"})
 
 
 class Interval(NamedTuple):

@@ -18,7 +18,7 @@ from podtrail.otlp.edit import (
 )
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
-from podtrail.otlp.reader import SpanFields, span_reader, status_code
+from podtrail.otlp.reader import SpanFields, SpanValues, raw_span_reader, span_reader, status_code
 from podtrail.otlp.reasons import plugin_of, status_of
 from podtrail.otlp.rejection import POST_FILTER, REFUSAL, Rejection, Why, read_message, read_refusals, read_rejections
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
@@ -46,6 +46,7 @@ __all__ = [
     "Rejection",
     "Shadow",
     "SpanFields",
+    "SpanValues",
     "SpanView",
     "Status",
     "Value",
@@ -64,6 +65,7 @@ __all__ = [
     "keep_events",
     "merge",
     "plugin_of",
+    "raw_span_reader",
     "read_attempt",
     "read_key_value",
     "read_message",

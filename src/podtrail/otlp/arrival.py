@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, field_number
-from podtrail.otlp.reader import span_reader
+from podtrail.otlp.reader import raw_span_reader
 
 FIELD_NUMBER = 1000
 KEY = "arrivalTimeUnixNano"
@@ -27,7 +27,7 @@ _MOST_STEPS = 1_000
 _LATEST = 2**63 - 1
 """Int64 nanoseconds end in 2262: a later end is no time, but a mistake that would push all arrivals behind it."""
 _IN_JSON = re.compile(rb'"arrivalTimeUnixNano"\s*:\s*"?([0-9]+)"?\s*(,|\})')
-_read_ends = span_reader(["end_time_unix_nano"])
+_read_ends = raw_span_reader(["end_time_unix_nano"])
 _end_of = attrgetter("end_time_unix_nano")
 
 

@@ -37,13 +37,13 @@ def field_number(message: Descriptor, name: str) -> int:
     return number
 
 
-def lite_type(message: Descriptor, shape: Shape) -> type[Message]:
-    """Return the message class that reads only `shape` of `message`.
+def lite_type(message: Descriptor, shape: Shape, *, text: bool = False) -> type[Message]:
+    """Return the message class that reads only `shape` of `message`; strings as bytes, or with `text` as text.
 
     Raises:
         KeyError: a field name is unknown.
     """
-    return _lite_type(message, _freeze(shape))
+    return _lite_type(message, _freeze(shape), text=text)
 
 
 def _freeze(shape: Shape) -> tuple[tuple[str, Any], ...]:
@@ -51,9 +51,9 @@ def _freeze(shape: Shape) -> tuple[tuple[str, Any], ...]:
 
 
 @cache
-def _lite_type(message: Descriptor, shape: tuple[tuple[str, Any], ...]) -> type[Message]:
+def _lite_type(message: Descriptor, shape: tuple[tuple[str, Any], ...], *, text: bool) -> type[Message]:
     file = descriptor_pb2.FileDescriptorProto(name="podtrail/lite.proto", package="podtrail.lite", syntax="proto2")
-    _describe(file, "Root", message, shape)
+    _describe(file, "Root", message, shape, text=text)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     found: type[Message] = message_factory.GetMessageClass(pool.FindMessageTypeByName("podtrail.lite.Root"))
@@ -61,7 +61,12 @@ def _lite_type(message: Descriptor, shape: tuple[tuple[str, Any], ...]) -> type[
 
 
 def _describe(
-    file: descriptor_pb2.FileDescriptorProto, name: str, message: Descriptor, shape: tuple[tuple[str, Any], ...]
+    file: descriptor_pb2.FileDescriptorProto,
+    name: str,
+    message: Descriptor,
+    shape: tuple[tuple[str, Any], ...],
+    *,
+    text: bool,
 ) -> None:
     described = file.message_type.add(name=name)
     for field_name, inner in shape:
@@ -75,7 +80,9 @@ def _describe(
         if inner is not None and upstream.message_type is not None:
             field.type = _FIELD.TYPE_MESSAGE
             field.type_name = f".podtrail.lite.{name}_{field_name}"
-            _describe(file, f"{name}_{field_name}", upstream.message_type, inner)
+            _describe(file, f"{name}_{field_name}", upstream.message_type, inner, text=text)
+        elif text and upstream.type == _FIELD.TYPE_STRING:
+            field.type = _FIELD.TYPE_STRING
         elif upstream.type in (_FIELD.TYPE_MESSAGE, _FIELD.TYPE_BYTES, _FIELD.TYPE_STRING):
             # Strings are read as bytes as well: upb would check UTF-8 again, which was done when they came in.
             field.type = _FIELD.TYPE_BYTES

@@ -25,7 +25,7 @@ from podtrail.otlp.framing import frame
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
 from podtrail.otlp.native import check_and_cut
-from podtrail.otlp.reader import span_reader
+from podtrail.otlp.reader import raw_span_reader
 from podtrail.otlp.scrutiny import Rejections, scrutinize
 from podtrail.otlp.strict import Times, check
 
@@ -44,7 +44,7 @@ _SINGULAR = cast(
     ),
 )
 """What has to stand once."""
-_read_times = span_reader({"start_time_unix_nano", "end_time_unix_nano"})
+_read_times = raw_span_reader({"start_time_unix_nano", "end_time_unix_nano"})
 _RESOURCE_ONLY = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None}))
 _SCOPE_ONLY = cast("Any", lite_type(SCOPE_SPANS, {"scope": None}))
 

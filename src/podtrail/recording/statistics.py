@@ -10,10 +10,10 @@ from podtrail.otlp import (
     Group,
     SpanFields,
     attempts_in,
+    raw_span_reader,
     read_message,
     read_rejections,
     resource_attributes,
-    span_reader,
     split,
 )
 from podtrail.recording.record import Record
@@ -21,7 +21,7 @@ from podtrail.recording.record import Record
 _MOST_NAMES = 20_000
 _MOST_SPANS = 250_000
 _LATEST = 2**63 - 1
-_read = span_reader({"span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano"})
+_read = raw_span_reader({"span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano"})
 _NONE = (b"", bytes(8))
 
 

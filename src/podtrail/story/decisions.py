@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from podtrail.otlp import ROOT_NAME, Decision, Group, PolicyVote, Verdict, span_reader
+from podtrail.otlp import ROOT_NAME, Decision, Group, PolicyVote, Verdict, raw_span_reader
 from podtrail.story.policies import Votes, shadow_votes
 from podtrail.story.words import clip
 
@@ -26,7 +26,7 @@ _VOTES_SIZE = 50
 _MAX_TEXT = 1_000
 _MAX_TITLE = 200
 _MAX_SHARED = 4_096
-_read = span_reader(("parent_span_id", "name"))
+_read = raw_span_reader(("parent_span_id", "name"))
 
 
 class DecidedPod(NamedTuple):

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from podtrail.otlp import Group, SpanView, span_reader, split
+from podtrail.otlp import Group, SpanView, raw_span_reader, split
 from podtrail.otlp.reader import SpanFields
 from podtrail.story.pace import plugin_time
 from podtrail.story.values import text
 
-_read = span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano"))
+_read = raw_span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano"))
 _PLUGIN = b"plugin: "
 _POINT = "scheduler.plugin.extension_point"
 

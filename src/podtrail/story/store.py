@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from podtrail.lru import Lru
-from podtrail.otlp import Group, SpanView, span_reader, split
+from podtrail.otlp import Group, SpanView, raw_span_reader, split
 from podtrail.otlp.reader import SpanFields
 from podtrail.story.link import BackLink, is_back_link, link_type
 from podtrail.story.trace_outline import NOTHING_OF_IT, TraceOutline
 
-_read = span_reader(("parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "status", "links"))
+_read = raw_span_reader(("parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "status", "links"))
 _GROUP_SIZE = 500
 _OUTLINE_SIZE = 400
 _LINK_SIZE = 300

@@ -4,13 +4,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podtrail.otlp import Group, Link, SpanView, span_reader, split
+from podtrail.otlp import Group, Link, SpanView, raw_span_reader, split
 from podtrail.otlp.reader import SpanFields
 from podtrail.story.critical_path import SpanTime, critical_path
 from podtrail.story.link import BackLink, LinkStory, Resolve, tell_links
 from podtrail.story.span import SpanStory, service_of, tell_span
 
-_read = span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "links"))
+_read = raw_span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "links"))
 AMENDMENT = b"podtrail.amendment"
 """A span that only carries a link which its parent, gone by then, was told of."""
 _MAX_LINKS = 200

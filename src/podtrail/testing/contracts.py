@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from podtrail.component import Context, Ledger, PassesOn, Processor, Taken
-from podtrail.otlp import Batch, span_reader
+from podtrail.otlp import Batch, raw_span_reader
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
 
@@ -22,7 +22,7 @@ Create = Callable[[Context], Any]
 _MANY = 1 << 62
 _MOST_CALLS = 100_000
 
-_read_ids = span_reader(("trace_id", "span_id"))
+_read_ids = raw_span_reader(("trace_id", "span_id"))
 
 
 class ContractBroken(AssertionError):

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podtrail.component import Ledger, Permanent, Retryable, StartError
-from podtrail.otlp import Batch, Group, PolicyVote, Shadow, Verdict, encode_span, frame, span_reader
+from podtrail.otlp import Batch, Group, PolicyVote, Shadow, Verdict, encode_span, frame, raw_span_reader
 from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.storage import Journal, StorageError, SystemDisk, inline
 from tests.pipeline.sending.conftest import RESOURCE, SCOPE, Desk, Scripted, VirtualLoop, steady
 from tests.sizes import large
 
-read_ids = span_reader({"span_id"})
+read_ids = raw_span_reader({"span_id"})
 
 
 class FullDisk(SystemDisk):

@@ -15,10 +15,10 @@ from podtrail.otlp import (
     Value,
     encode_span,
     frame,
+    raw_span_reader,
     resource_header,
     scope_header,
     set_scope_attributes,
-    span_reader,
 )
 from podtrail.otlp.surroundings import read_event
 
@@ -73,7 +73,7 @@ class Asked:
         """Return the span with no other fields than the condition reads."""
         telemetry = Telemetry()
         telemetry.now = START + 60 * SECOND
-        (span,) = span_reader(condition.reads | {"events"})(self.raw)
+        (span,) = raw_span_reader(condition.reads | {"events"})(self.raw)
         telemetry.span = cast("SpanData", span)
         telemetry.event = read_event(span.events[0])
         telemetry.resource, telemetry.scope = self.resource, self.scope

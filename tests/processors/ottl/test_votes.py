@@ -19,11 +19,11 @@ from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote
 from podtrail.otlp import (
     Value,
     frame,
+    raw_span_reader,
     read_key_value,
     resource_attributes,
     resource_header,
     scope_header,
-    span_reader,
 )
 from podtrail.otlp.surroundings import read_event
 from tests.sizes import large
@@ -138,7 +138,7 @@ def asked_one_by_one(trace: Trace, of_spans: Sequence[Condition], of_events: Seq
         return False
 
     for (telemetry.resource, telemetry.scope), group in zip(trace.headers, trace.groups, strict=True):
-        for span in span_reader(FIELDS)(frame(group)):
+        for span in raw_span_reader(FIELDS)(frame(group)):
             telemetry.span = cast("SpanData", span)
             if holds(of_spans):
                 return "sampled"
@@ -181,7 +181,7 @@ def values_of(trace: Trace, key: str) -> tuple[list[Value], list[Value]]:
     around = [resource_attributes(header.resource) for header in trace.headers]
     on_spans = []
     for group in trace.groups:
-        for span in span_reader(FIELDS)(frame(group)):
+        for span in raw_span_reader(FIELDS)(frame(group)):
             first = [value for name, value in map(read_key_value, span.attributes) if name == key][:1]
             on_spans += first
     return [attributes[key] for attributes in around if key in attributes], on_spans

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podtrail.component import Context
-from podtrail.otlp import Group, SpanFields, Value, frame, span_reader, split
+from podtrail.otlp import Group, SpanFields, Value, frame, raw_span_reader, split
 from podtrail.otlp.byte_search import LINK_MARK
 from podtrail.otlp.moving import move_span, relink_span
 from podtrail.pod_identity import PodClues, PodDirectory, SpanSource
@@ -29,7 +29,7 @@ _TRACE_BYTES, _ID_BYTES = 700, 110
 _HAS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _SERVER, _CONSUMER = 2, 5
 
-_read = span_reader(("span_id", "parent_span_id", "kind", "flags"))
+_read = raw_span_reader(("span_id", "parent_span_id", "kind", "flags"))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
-from podtrail.otlp import Group, span_reader
+from podtrail.otlp import Group, raw_span_reader
 from podtrail.otlp.byte_search import key_value, link_targets, spans_with
 from podtrail.otlp.native import has
 from podtrail_processors.tail_sampling.judging.judge import Judgement
@@ -24,8 +24,8 @@ _MOST_BYTES: Final = 4 << 20
 _LARGEST: Final = 64 << 10
 _MOST_WANTED: Final = 4_096
 _MOST_LINKS: Final = 8
-_kinds = span_reader(("kind",))
-_links = span_reader(("links",))
+_kinds = raw_span_reader(("kind",))
+_links = raw_span_reader(("links",))
 
 
 class RememberedChange(NamedTuple):

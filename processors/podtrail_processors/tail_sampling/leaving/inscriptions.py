@@ -7,7 +7,7 @@ was kept, and in a `dry_run` why it would not be.
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from podtrail.otlp import Group, Value, append_attributes, frame, set_scope_attributes, span_reader, split
+from podtrail.otlp import Group, Value, append_attributes, frame, raw_span_reader, set_scope_attributes, split
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.voting.words import cut
 
@@ -20,7 +20,7 @@ _VOTES = "podtrail.sampling.votes"
 _LONGEST_REASON = 500
 _LONGEST_VOTES = 200
 _NO_PARENT = (b"", bytes(8))
-_read = span_reader({"parent_span_id"})
+_read = raw_span_reader({"parent_span_id"})
 
 
 def reasoned(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from podtrail.otlp import CLUSTER_NAME, Value, read_key_value, resource_attributes, span_reader
+from podtrail.otlp import CLUSTER_NAME, Value, raw_span_reader, read_key_value, resource_attributes
 from podtrail.otlp.byte_search import (
     AttributeSearch,
     attributes_among,
@@ -86,8 +86,8 @@ class JoinReader:
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
         self._keys = keys
         self._resources: dict[bytes, _OfResource] = {}
-        self._read_links = span_reader(("links",))
-        self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
+        self._read_links = raw_span_reader(("links",))
+        self._read = raw_span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
 
     def read(
         self, trace_id: bytes, spans: bytes, headers: Iterable[Header], links: Sequence[bytes] | None = None
