@@ -160,7 +160,7 @@ def test_verdicts_of_samplers_pass_even_when_all_spans_are_dropped() -> None:
         ({"trace_conditions": [{}]}, ("trace_conditions", 0), "a group has conditions"),
         (spans("true") | {"trace_conditions": ["IsRootSpan()"]}, (), "can't be used together"),
         ({"metrics": {"metric": ['name == "a"']}}, ("metrics",), "traces only"),
-        ({"log_conditions": []}, ("log_conditions",), "traces only"),
+        ({"log_conditions": ["true"]}, ("log_conditions",), "traces only"),
         ({"spans": {"include": {"match_type": "strict"}}}, ("spans",), "write what is to be dropped as conditions"),
     ],
 )
