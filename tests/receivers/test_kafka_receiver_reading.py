@@ -59,3 +59,19 @@ def test_a_header_whose_name_is_not_utf_8_costs_the_headers_and_no_span(
         "t[1] offset 7: rejected 1 with trace_id of 0 bytes instead of 16; further rejections are only counted",
         "cannot read the headers of t[1] offset 7: a name is not UTF-8; its spans have none",
     ]
+
+
+def test_messages_of_other_signals_are_counted() -> None:
+    from podtrail_receivers.kafka.config import Config
+    from podtrail_receivers.kafka.reading import MessageReader
+
+    config = Config.model_validate({"traces": {"encoding": "otlp_json"}})
+    values = [b'{"resourceLogs": []}', b'{"resourceSpans": []}', b'{"resource_metrics": [{}]}']
+    messages = [kafka.Message(topic="t", offset=at, timestamp=(1, 5), value=value) for at, value in enumerate(values)]
+    context = Context(id="kafka")
+    records, poisoned = asyncio.run(MessageReader(config, context)(messages))
+    assert ([record.batch for record in records], poisoned) == ([None, None, None], [])
+    assert context.metrics.snapshot()["podtrail_receiver_other_signal_requests_total"] == {
+        "receiver=kafka,signal=logs,transport=kafka": 1,
+        "receiver=kafka,signal=metrics,transport=kafka": 1,
+    }

@@ -22,6 +22,7 @@ from podtrail.cli.reading import (
     recordings_argument,
     refuse_foreign,
     refuse_overwriting,
+    show_other_signals,
     show_skipped,
 )
 from podtrail.cli.replay_report import ReplayTally, deciding, policies
@@ -183,6 +184,7 @@ def _send(
             refused.append(error)
 
     code = report(send(parcels(), settings, clock.now if speed else lambda: 0), as_json=as_json)
+    show_other_signals(tally.others)
     if refused:
         raise refused[0]
     if not tally.requests:
