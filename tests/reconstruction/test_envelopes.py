@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import pytest
+import yaml
 
 from podtrail.reconstruction import LineCounts, SchedulerLog, Session, split_lines
 from podtrail.reconstruction.calendar import zone_of
@@ -165,6 +166,9 @@ WITH_YEAR: dict[str, Form] = {
         lambda events: events,
         lambda line: {"resource": {"labels": {"a": "b"}}, "textPayload": line, "timestamp": STAMP},
     ),
+    "gcloud logging read": lambda lines: "".join(
+        "---\n" + yaml.safe_dump({"insertId": "x", "textPayload": line, "timestamp": STAMP}) for line in lines
+    ).encode(),
     "AKS": records(azure),
     "AKS, a blob of records": pretty(lambda records: {"records": records}, azure),
     "AKS, Event Hub": records(lambda line: {"time": STAMP, "properties": json.dumps({"log": line, "pod": "s"})}),
@@ -260,6 +264,9 @@ def test_a_header_that_a_shipper_moved_to_fields_is_put_back() -> None:
 @pytest.mark.parametrize(
     ("log", "unknown"),
     [
+        ("---\nSep 18 21:10:49 cp1 s[1]: " + LINES[0], {"JSON that is cut off or damaged": 1}),
+        ("---\na: b\n" + LINES[0], {"JSON that is cut off or damaged": 2}),
+        ("---\na: b\n---\n", {"not a line of kube-scheduler": 1}),
         ('{"log":"hello","stream":"stderr"}\n' * 3, {"not a line of kube-scheduler": 3}),
         ('{"message":"hello","time":"2026-09-18T21:10:49Z"}\n', {"JSON without a message or a time": 1}),
         ("[pod/a/b] hello\nI am no klog\n", {"not a line of kube-scheduler": 2}),

@@ -26,6 +26,10 @@ _VERBOSE = re.compile(rb"[A-Z][a-z]{2} \d{4}-\d\d-\d\d [^\[]{8,40} \[s=[0-9a-f]+
 """The beginning of an entry in the format `verbose`."""
 _RECORD: Final = b"\x1e"
 """What is ahead of each entry in the format `json-seq`."""
+_DOCUMENT: Final = b"---"
+_IN_YAML = re.compile(rb" |- |[A-Za-z_@][\w.@/-]*:(?: |$)|$")
+_MOST_OF_YAML: Final = 4096
+"""Lines of one document."""
 _CURSOR: Final = b"__CURSOR="
 _REALTIME: Final = b"__REALTIME_TIMESTAMP="
 _IN_JSON = re.compile(rb'((?:[^"\\]|\\.)*)"')
@@ -64,6 +68,8 @@ class Envelope:
         self._docker_ends: bool | None = None
         """Whether whole lines in Docker's JSON end with a newline; None as long as that is not known."""
         self._documents = JsonDocuments(_LONGEST)
+        self._yaml: list[bytes] | None = None
+        """The lines of the open document of YAML, which gcloud prints; None outside one."""
         self._prefix: re.Pattern[bytes] | None = None
         self._realtime: int | None = None
         """The time of the entry in a journal's export; 0 before its first one, None outside an export."""
@@ -79,8 +85,8 @@ class Envelope:
 
     @property
     def inside(self) -> bool:
-        """Whether a JSON document is open."""
-        return self._documents.open
+        """Whether a document is open."""
+        return self._documents.open or self._yaml is not None
 
     def whole_of_runtime(self, raw: bytes) -> tuple[bytes, int | None] | None:
         """Return the line in CRI's frame and its time; None if that is no whole line, or has more around it."""
@@ -93,8 +99,12 @@ class Envelope:
         return line, rfc3339(found[1].decode())
 
     def end(self) -> list[Unwrapped]:
-        """Return the line that waits for more."""
+        """Return the lines that wait for more."""
         self.damaged += self._documents.abandon()
+        if self._yaml is not None:
+            lines, self._yaml = self._in_yaml(), None
+            self.released += len(lines)
+            return lines
         if not self.holds:
             return []
         part, self._part = self._part, b""
@@ -111,6 +121,18 @@ class Envelope:
         line = raw.removeprefix(_BOM).removeprefix(_RECORD)
         if b"\x1b" in line or b"#033[" in line:
             line = _ANSI.sub(b"", line)
+        if self._yaml is not None:
+            if line.rstrip() == _DOCUMENT:
+                lines, self._yaml = self._in_yaml(), []
+                return lines
+            if _IN_YAML.match(line) and len(self._yaml) < _MOST_OF_YAML:
+                self._yaml.append(line)
+                return []
+            self.damaged += 1 + len(self._yaml)
+            self._yaml = None
+        elif line.rstrip() == _DOCUMENT and not within:
+            self._yaml = []
+            return []
         if self._documents.open:
             if not self._documents.takes(line):
                 self.damaged += self._documents.abandon()
@@ -125,6 +147,16 @@ class Envelope:
         if self._documents.opens(line):
             return [one for found in self._documents.take(line) for one in self._json(found, None, 0)]
         return self._inner(line, None, 0)
+
+    def _in_yaml(self) -> list[Unwrapped]:
+        from podtrail.reconstruction.kubectl_output import read_yaml
+
+        lines, self._yaml = self._yaml or [], None
+        if not lines:
+            return []
+        told = read_yaml(b"\n".join(lines).decode("utf-8", "replace"))
+        found = [one for text, time in enclosed(told) for one in self._inner(text, time, 1)]
+        return found or [Unwrapped(lines[0])]
 
     def _inner(self, line: bytes, written: int | None, depth: int) -> list[Unwrapped]:
         if depth:

@@ -98,14 +98,14 @@ class KubectlOutput:
         if self._json.open and not self._json.takes(line):
             self._json.abandon()
         if self._yaml.open or (not self._json.open and self._yaml.opens(line)):
-            return [one for text in self._yaml.take(line) for one in _objects(_from_yaml(text))]
+            return [one for text in self._yaml.take(line) for one in _objects(read_yaml(text))]
         if self._json.open or self._json.opens(line):
             return [one for text in self._json.take(line) for one in _objects(_from_json(text))]
         return None
 
     def end(self) -> list[Mapping[str, Any]]:
         """Return the objects of the last document."""
-        return [one for text in self._yaml.end() for one in _objects(_from_yaml(text))]
+        return [one for text in self._yaml.end() for one in _objects(read_yaml(text))]
 
 
 def as_listed(told: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -156,7 +156,8 @@ def _from_json(text: bytes) -> Any:
         return None
 
 
-def _from_yaml(text: str) -> Any:
+def read_yaml(text: str) -> Any:
+    """Return the value of a YAML document, times as text; None if it is none."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
