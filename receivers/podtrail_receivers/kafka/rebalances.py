@@ -45,7 +45,7 @@ class Rebalances:
         """Make it; `cooperative`: whether a rebalance moves single partitions. To be called on the loop."""
         self.cooperative = cooperative
         self.member: object | None = None
-        """Who this member is, while it gives up partitions and the thread waits for the loop."""
+        """Who this member is, while the thread waits for the loop."""
         self.to_commit: dict[Place, Commit] = {}
         """What is to be committed next; what is no longer this member's leaves it."""
         self._listener = listener
@@ -84,7 +84,7 @@ class Rebalances:
         found = self._leaders.find(partitions)
         lacking = {(each.topic, each.partition) for each in found.leaderless}
         led = [each for each in partitions if (each.topic, each.partition) not in lacking]
-        starts = self._wait(self._listener.assigned(_look_up(consumer, led)))
+        starts = self._wait_as_member(consumer, self._listener.assigned(_look_up(consumer, led)))
         chosen = [TopicPartition(*place, offset) for place, offset in starts.items()]
         waiting = [TopicPartition(*place, OFFSET_BEGINNING) for place in sorted(lacking)]
         if self.cooperative:
@@ -119,7 +119,7 @@ class Rebalances:
         if led := self._unopened.difference(without):
             self._unopened -= led
             given = _look_up(consumer, [TopicPartition(*place) for place in sorted(led)])
-            opened = self._wait(self._listener.assigned(given))
+            opened = self._wait_as_member(consumer, self._listener.assigned(given))
             self._at_once.open(opened)
             for place, offset in opened.items():
                 self.read_from(consumer, TopicPartition(*place, offset))
@@ -142,12 +142,7 @@ class Rebalances:
             RebalanceError: the loop does not answer in time.
         """
         places = [(each.topic, each.partition) for each in partitions]
-        self.member = consumer.consumer_group_metadata()
-        self.tell_member(consumer)  # else a transaction that asks just now would wait for this, and this for it
-        try:
-            commits = self._wait(self._listener.revoked(places))
-        finally:
-            self.member = None
+        commits = self._wait_as_member(consumer, self._listener.revoked(places))
         for place, error in _commit(consumer, commits).items():
             self._loop.call_soon_threadsafe(self._listener.failed, error, place)
         self._give_up(consumer, partitions, places)
@@ -172,6 +167,15 @@ class Rebalances:
             consumer.incremental_unassign(partitions)
         else:
             consumer.unassign()
+
+    def _wait_as_member(self, consumer: Consumer, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for the loop, and say meanwhile who this member is: a transaction that asks would wait for this."""
+        self.member = consumer.consumer_group_metadata()
+        self.tell_member(consumer)
+        try:
+            return self._wait(work)
+        finally:
+            self.member = None
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         try:
