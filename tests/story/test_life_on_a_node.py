@@ -269,7 +269,7 @@ def test_a_running_pod_is_told_to_be_ready_or_not_where_somebody_watches(transit
     before = [record for record in (*records(), *transitions) if record.arrival < int(until)]
     library = library_of(before)
     assert "running on node-1 since 17:13:26 UTC, ready since 17:13:26 UTC." in told(library, "web-7f7644db44-dsw5v")[0]
-    assert ", not ready as far as is told." in told(library, "unready")[0]
+    assert ", not ready yet." in told(library, "unready")[0]
 
 
 def test_a_pod_that_runs_for_30_s_and_is_not_told_to_be_ready_is_to_be_looked_at_where_somebody_watches(

@@ -207,7 +207,7 @@ def test_gates_and_a_kubelet_that_is_late_are_parts_of_the_time_until_a_containe
         ("gated: example.com/quota", 112 * SECOND),
         ("scheduling and binding", SECOND),
         ("bound, until the kubelet takes it on", 9 * SECOND),
-        ("until its first container ran", 2 * SECOND),
+        ("kubelet, until its first container ran", 2 * SECOND),
     ]
 
 
@@ -272,9 +272,45 @@ def test_a_page_elsewhere_knows_of_a_pod_without_a_node_what_k8s_pods_sends() ->
 
 
 def test_a_pod_that_was_ready_and_is_no_longer_is_not_said_to_be_ready() -> None:
-    lost = RUNNING | {"conditions": [condition("Ready", "False", "14:00", "ContainersNotReady")]}
+    unready = "containers with unready status: [main]"
+    lost = RUNNING | {"conditions": [condition("Ready", "False", "14:00", "ContainersNotReady", unready)]}
     lines = told(library_of(RUNNING, lost))
     assert "ready since" not in lines[0]
-    assert any("no longer ready" in line for line in lines)
-    again = RUNNING | {"conditions": [condition("Ready", "True", "15:00")]}
-    assert "ready since 17:15:00 UTC" in told(library_of(RUNNING, lost, again))[0]
+    assert ", no longer ready (17:14:00 UTC)." in lines[0]
+    assert any(f"no longer ready: {unready}" in line for line in lines)
+
+
+def test_a_container_that_waits_anew_after_each_restart_is_in_a_crash_loop_each_time() -> None:
+    def crashed(restarts: int, second: int) -> dict[str, Any]:
+        ended = exited(f"{13 + restarts}:{second}", 137, "OOMKilled")["state"]
+        back_off = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
+        return {"containerStatuses": [running("", restarts, state=back_off, lastState=ended)]}
+
+    again = {"containerStatuses": [running("14:20", 1, lastState=exited("13:50", 137, "OOMKilled")["state"])]}
+    lines = told(library_of(RUNNING, crashed(1, 50), again, crashed(2, 30)))
+    assert "default/db-0: crash loop on node-1" in lines[0]
+    assert "2 restarts" in lines[0]
+    assert any("CrashLoopBackOff of main, 2 times" in line for line in lines)
+
+
+def test_a_pod_whose_init_container_runs_is_starting() -> None:
+    waits = {"name": "main", "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}}
+    first = {"initContainerStatuses": [running("13:05") | {"name": "wait-db"}], "containerStatuses": [waits]}
+    library = library_of(first)
+    lines = told(library)
+    assert "is starting on node-1" in lines[0]
+    assert ", init container wait-db since 17:13:05 UTC" in lines[0]
+    pod = pod_of(library)
+    assert (pod.unready(CREATED + 20 * SECOND), pod.unready(CREATED + 600 * SECOND)) == (False, True)
+    assert "is running on node-1" in told(library_of(first, RUNNING))[0]
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_pod_is_pending_since_its_creation_where_that_is_known(number: int) -> None:
+    library, observer = Library(), PodObserver()
+    metadata = {"namespace": "default", "name": "db-0", "uid": UID, "creationTimestamp": f"{DAY}13:00Z"}
+    library.keep(observer.take("ADDED", {"metadata": metadata, "spec": {}, "status": {}}, CREATED), CREATED)
+    at = CREATED + 60 * SECOND
+    failed = MadeAttempt(name="db-0", uid=UID, start=at, result="Unschedulable", number=number)
+    library.keep(failed.groups(), CREATED)
+    assert "is Pending for 10m: " in told(library)[0]

@@ -157,7 +157,8 @@ def _states(container: Mapping[str, Any]) -> Iterator[Transition]:
         told = _reasons(text(waiting, "reason"), text(waiting, "message"))
         reason = text(waiting, "reason")
         attributes = {CONTAINER: name, RESTARTS: count, **told}
-        yield Transition("waiting", f"{name}/{reason}", 0, attributes)
+        again = f"/{count}" if count else ""  # a container waits anew after each restart
+        yield Transition("waiting", f"{name}/{reason}{again}", 0, attributes)
 
 
 def _ended(name: str, count: int, terminated: Mapping[str, Any]) -> Iterator[Transition]:

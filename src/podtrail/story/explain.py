@@ -98,7 +98,7 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
                 usual,
             )
         ]
-    least = "" if pod.from_the_first else "at least "
+    least = "" if pod.since_its_first else "at least "
     pending = "is Pending" + (f" for {least}{duration(waited)}" if waited is not None else "")
     state = TextPiece(pod.state, POD_STATES[pod.state].style)
     match pod.state:
@@ -128,7 +128,7 @@ def _deleted(pod: PodStory, around: PodContext, tries: str, when: tuple[TextPiec
     if pod.left_as == "scheduled":
         on = f"; it was scheduled on {safe(pod.node, 80)}" if pod.node else "; it had been scheduled"
         return line(_name(pod), " was ", state, f"{at}{on}. {tries}.", *when)
-    least = "" if pod.from_the_first else "at least "
+    least = "" if pod.since_its_first else "at least "
     pending = f", Pending for {least}{duration(waited)} until then" if waited is not None else ", Pending until then"
     left = "never tried" if not pod.attempts and pod.left_as == "waiting" else str(pod.left_as)
     return line(_name(pod), " was ", state, f"{at}{pending}: {left}. {tries}.", *when)

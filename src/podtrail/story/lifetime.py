@@ -102,7 +102,8 @@ def _disruptions(story: NodeStory, preemptor: PreemptingAttempt | None) -> Itera
             )
     for step in story.of("not ready"):
         if _is_unready(story, step.start_unix_nano):
-            yield LifeMoment(step.start_unix_nano, "no longer ready", None, step.trace_id, bad=True)
+            said = f": {safe(step.error, 160)}" if step.error else ""
+            yield LifeMoment(step.start_unix_nano, f"no longer ready{said}", None, step.trace_id, bad=True)
 
 
 def _is_unready(story: NodeStory, at: int) -> bool:
@@ -241,11 +242,22 @@ def node_words(pod: PodStory, story: NodeStory, now: int, deleted: PodRequest | 
             gone = "Gone" if is_gone(story, deleted) else "Finished"
             return f": {ran}{tries}. {gone} {ago(story.since_unix_nano, now)}"
         case _:
-            ready = f", ready since {clock(story.ready_unix_nano)} UTC" if story.ready_unix_nano is not None else ""
-            if story.state == "running" and not ready:
-                ready = ", not ready as far as is told" if story.watched else ""
-            again = ready + again
-            return f"{on} since {clock(story.since_unix_nano)} UTC{again}{tries}"
+            return f"{on} since {clock(story.since_unix_nano)} UTC{_readiness(story)}{again}{tries}"
+
+
+def _readiness(story: NodeStory) -> str:
+    """Return since when a Pod is ready or not, or which init container it waits for."""
+    if story.ready_unix_nano is not None:
+        return f", ready since {clock(story.ready_unix_nano)} UTC"
+    if story.state == "starting" and story.initializing:
+        name = story.initializing[-1]
+        since = next(step.end for step in reversed(story.of("start")) if step.what == name)
+        return f", init container {safe(name, _NAME)} since {clock(since)} UTC"
+    if story.state != "running":
+        return ""
+    if story.unready_unix_nano is not None:
+        return f", no longer ready ({clock(story.unready_unix_nano)} UTC)"
+    return ", not ready yet" if story.watched else ""
 
 
 def _result(story: NodeStory) -> str:

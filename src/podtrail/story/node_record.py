@@ -74,6 +74,8 @@ class NodeRecord:
     """Containers by id."""
     restarts: dict[str, int] = field(default_factory=dict)
     """How often each container was started again, as the API server counts it."""
+    init_containers: set[str] = field(default_factory=set)
+    """Names of init and ephemeral containers: that one of these runs does not mean that the Pod does."""
     last_good_sync: int = 0
     """When the latest sync began that succeeded, Unix nanoseconds."""
     watched: bool = False
@@ -140,8 +142,15 @@ class NodeRecord:
         self.let_go.update(other.let_go)
         for container_id, name in other.names.items():
             self.name(container_id, name)
+        for container in other.init_containers:
+            self.note_init(container)
         for container, count in other.restarts.items():
             self.count_restarts(container, count)
+
+    def note_init(self, container: str) -> None:
+        """Note that a container is an init or an ephemeral one."""
+        if len(self.init_containers) < _MOST_NAMES:
+            self.init_containers.add(container)
 
     def count_restarts(self, container: str, count: int) -> None:
         """Note how often a container was started again."""

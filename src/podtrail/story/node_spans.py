@@ -201,9 +201,11 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     attributes = span.attributes
     kind = _TRANSITIONS.get(told.kind)
     record.watched = True
-    record.taken_on = told.kind in _BY_KUBELET
-    record.mirror_uid = text(attributes.get(MIRROR_UID))[:_LONGEST_NAME]
-    if told.container and attributes.get(RESTARTS) is not None and not attributes.get(INIT):
+    record.taken_on = record.taken_on or told.kind in _BY_KUBELET
+    record.mirror_uid = text(attributes.get(MIRROR_UID))[:_LONGEST_NAME] or record.mirror_uid
+    if told.container and attributes.get(INIT):
+        record.note_init(told.container[:_LONGEST_NAME])
+    elif told.container and attributes.get(RESTARTS) is not None:
         record.count_restarts(told.container[:_LONGEST_NAME], told.restarts)
     if kind is not None and not (kind == "seen waiting" and told.reason in ALL_IS_WELL):
         what, reason = told.container, told.reason

@@ -41,6 +41,10 @@ class NodeStory:
     restarts: int
     ready_unix_nano: int | None
     """Since when it is ready; None where it is not, or nobody tells who watches the Pod."""
+    unready_unix_nano: int | None
+    """Since when it is no longer ready; None where it is, was never, or that is unknown."""
+    initializing: tuple[str, ...]
+    """Init containers that have started and not ended, while no other container has started."""
     watched: bool
     """Somebody watches the Pod: were it ready, that would be told."""
     stopped: bool | None
@@ -63,7 +67,9 @@ def tell_node(record: NodeRecord) -> NodeStory:
     failure = failures[-1] if failures else None
     good = max(record.last_good_sync, *(step.end for step in starts), 0)
     failing = failure is not None and failure.start_unix_nano >= good
-    state, since = _state(steps, starts, failure if failing else None)
+    own = [step for step in starts if step.what not in record.init_containers]
+    state, since = _state(steps, own, failure if failing else None)
+    ready, unready = _readiness(steps)
     return NodeStory(
         node=record.node,
         state=state,
@@ -73,7 +79,9 @@ def tell_node(record: NodeRecord) -> NodeStory:
         containers=tuple(dict.fromkeys(step.what for step in starts if step.what)),
         ran=bool(starts),
         restarts=max(_restarts(starts) + record.let_go["start"], sum(record.restarts.values())),
-        ready_unix_nano=_ready(steps),
+        ready_unix_nano=ready,
+        unready_unix_nano=unready,
+        initializing=() if own else _going_on(steps, starts),
         watched=record.watched,
         stopped=_stopped(record),
         steps=steps,
@@ -96,7 +104,7 @@ def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeS
         return ("crash loop" if failing.reason == "CrashLoopBackOff" else "start failing"), since
     if starts:
         return "running", starts[-1].end
-    if (ready := _ready(steps)) is not None:
+    if (ready := _readiness(steps)[0]) is not None:
         return "running", ready
     first = next((step for step in steps if step.kind not in ("created", "unscheduled", "gated")), steps[0])
     return "starting", first.start_unix_nano
@@ -135,14 +143,22 @@ def _stopped(record: NodeRecord) -> bool | None:
     return False if "terminating" in kinds else None
 
 
-def _ready(steps: Sequence[NodeStep]) -> int | None:
-    since = None
+def _readiness(steps: Sequence[NodeStep]) -> tuple[int | None, int | None]:
+    """Return since when a Pod is ready, and since when it no longer is."""
+    since = lost = None
     for step in steps:
         if step.kind == "ready":
-            since = step.start_unix_nano
+            since, lost = step.start_unix_nano, None
         elif step.kind in ("not ready", "exited", "finished", "terminating", "terminated", "deleted"):
-            since = None
-    return since
+            since, lost = None, lost if since is None else step.start_unix_nano
+    return since, lost
+
+
+def _going_on(steps: Sequence[NodeStep], starts: Sequence[NodeStep]) -> tuple[str, ...]:
+    """Return the containers that have started and not ended."""
+    ended = {step.what: step.start_unix_nano for step in steps if step.kind == "exited"}
+    begun = {step.what: step.start_unix_nano for step in starts}
+    return tuple(name for name, start in begun.items() if name and ended.get(name, -1) < start)
 
 
 def _restarts(starts: Sequence[NodeStep]) -> int:

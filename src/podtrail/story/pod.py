@@ -95,17 +95,19 @@ class PodStory:
         """Return whether at `now` it has run for long and somebody who would tell that it is ready does not."""
         story = self.on_node
         return (
-            self.state == "running"
-            and story is not None
+            story is not None
+            and (self.state == "running" or (self.state == "starting" and bool(story.initializing)))
             and story.watched
             and story.ready_unix_nano is None
             and now - story.since_unix_nano >= _READY_WITHIN
         )
 
     @property
-    def from_the_first(self) -> bool:
-        """Whether its first attempt is known: else it waits longer than its attempts tell."""
-        return not self.attempts or (self.attempts[0].number or 1) == 1
+    def since_its_first(self) -> bool:
+        """Whether its creation or its first attempt is known; else it waits longer than since its first known one."""
+        if not self.attempts or (self.attempts[0].number or 1) == 1:
+            return True
+        return (self.since_unix_nano or 0) < _queued(self.attempts[0])
 
     @property
     def last(self) -> AttemptStory | None:
@@ -270,7 +272,12 @@ def _until(facts: PodFacts, last: AttemptStory | None, deleted: int | None) -> i
 def _since(facts: PodFacts, told: Sequence[AttemptStory]) -> int | None:
     if not told:
         return facts.created or facts.gated_since
-    return told[0].start_unix_nano - (told[0].queue_wait or 0)
+    return min(_queued(told[0]), facts.created or _queued(told[0]))
+
+
+def _queued(attempt: AttemptStory) -> int:
+    """Return when a Pod came into the queue for an attempt, as far as that is known."""
+    return attempt.start_unix_nano - (attempt.queue_wait or 0)
 
 
 def _node(told: Sequence[AttemptStory], state: PodState) -> str:

@@ -13,7 +13,7 @@ def sentence(pod: PodStory, now: int) -> str:
     if pod.on_node is not None:
         return _on_node(pod, pod.on_node, now)
     waited = pod.waiting(now)
-    least = "" if pod.from_the_first else "at least "
+    least = "" if pod.since_its_first else "at least "
     pending = "Pending" if waited is None else f"Pending for {least}{duration(waited)}"
     last = pod.last
     match pod.state:

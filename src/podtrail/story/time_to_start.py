@@ -102,7 +102,8 @@ def _on_node(course: _Course, story: NodeStory, start: NodeStep, *, bound: bool)
         failed = bool(pull.error)
         course.until("images", pull.end)
     with_image = "creating and starting the container" if pulls else None
-    there = "image there already, container created and started" if sandboxes else "until its first container ran"
+    unseen = f"{'kubelet' if sync else 'bound'}, until its first container ran"
+    there = "image there already, container created and started" if sandboxes else unseen
     course.until(with_image or there, start.end)
 
 
