@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from podtrail.reconstruction import EventSeen, LineCounts, PodSeen, WatchReader, split_lines
+from podtrail.reconstruction.watch import Seen
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
 SECOND = 1_000_000_000
@@ -92,7 +93,7 @@ FORMS: dict[str, Callable[[], str]] = {
 ENCODINGS = ["utf-8", "utf-16"]
 
 
-def read(text: str, encoding: str = "utf-8") -> tuple[list[PodSeen | EventSeen], LineCounts]:
+def read(text: str, encoding: str = "utf-8") -> tuple[list[Seen], LineCounts]:
     counts = LineCounts()
     seen = [*WatchReader(counts).read(split_lines([text.encode(encoding)]), 1 << 20)]
     assert counts.lines == counts.used + counts.other + counts.continued + counts.unknown.total()

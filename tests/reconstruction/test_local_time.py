@@ -11,7 +11,10 @@ from click.testing import CliRunner
 from podtrail.cli import main
 from podtrail.reconstruction import ClockReading, LineCounts, SchedulerLog, Session
 from podtrail.reconstruction.calendar import OFFSETS, zone_of
-from podtrail.reconstruction.scheduler_log import NO_ZONE
+from podtrail.reconstruction.clock_offset import offset_by_watch
+from podtrail.reconstruction.scheduler_log import NO_ZONE, LineMeaning
+from podtrail.reconstruction.vocabulary import Kind
+from podtrail.reconstruction.watch import PodSeen
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler" / "local-time"
 NOW = datetime(2026, 3, 28, 20, 30, tzinfo=UTC)
@@ -69,6 +72,24 @@ def test_a_live_log_is_compared_with_the_clock(hours: int, live: bool, expected:
     again = Session(nanos(NOW), kept)
     again.log("s.log", log, nanos(NOW))
     assert again.newest == session.newest
+
+
+def test_pods_that_are_listed_give_the_offset_of_a_log_that_was_written_before() -> None:
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": f"{NOW - HOUR:%Y-%m-%dT%H:%M:%SZ}"}
+    meta = {"name": "web-0", "namespace": "shop", "uid": "u"}
+    pod = {"kind": "Pod", "metadata": meta, "spec": {"nodeName": "n"}, "status": {"conditions": [bound]}}
+    session = Session(nanos(NOW))
+    session.listed({"kind": "PodList", "items": [pod]}, nanos(NOW))
+    log = f"{line(NOW - HOUR, -5 * HOUR)}\n".encode()
+    session.log("s.log", log, nanos(NOW), ClockReading(log, nanos(NOW), live=False))
+    assert session.newest == nanos(NOW - HOUR)
+
+
+def test_failures_that_repeat_give_no_offset_that_only_they_fit() -> None:
+    since = nanos(NOW - 3 * HOUR)
+    seen = [PodSeen(since, "ADDED", "u", "shop/a", since, "", "", "Unschedulable", "no", since, "", (), None)]
+    lines = [LineMeaning(since + at * 300 * 10**9, Kind.NO_FIT, "", "shop/a", {}) for at in range(1, 60)]
+    assert offset_by_watch(lines, seen) is None
 
 
 @pytest.mark.parametrize("arguments", [["--pods", str(DATA / "pods.jsonl")], ["--timezone", "+02:00"]])

@@ -1,7 +1,7 @@
 """Derives the offset of a log's local times from UTC by a watch of the same Pods."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from podtrail.reconstruction.calendar import OFFSETS, SECOND
@@ -9,7 +9,7 @@ from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
 from podtrail.reconstruction.watch import PRINTED, EventSeen, LeaderSeen, PodSeen, Seen
 
-_ENDS: Final = frozenset({Kind.BOUND, Kind.NO_FIT, Kind.NO_NODES, Kind.FAILED})
+_FAILURES: Final = frozenset({Kind.NO_FIT, Kind.NO_NODES, Kind.FAILED})
 _BEFORE: Final = 2 * SECOND
 _AFTER: Final = 10 * SECOND
 """A watch shows the end of an attempt within these."""
@@ -33,9 +33,22 @@ def offset_by_watch(lines: Iterable[LineMeaning], seen: Iterable[Seen]) -> int |
         if isinstance(one, LeaderSeen):
             continue
         moments.setdefault(one.pod, []).extend(_moments(one))
+    bound: list[LineMeaning] = []
+    failed: dict[str, LineMeaning] = {}
+    for line in lines:
+        if line.kind is Kind.BOUND:
+            bound.append(line)
+        elif line.kind in _FAILURES:
+            failed.setdefault(line.pod, line)
+    # A Pod is bound once. Its failures repeat, at times that fit to several offsets: only the first one counts.
+    found = _best(bound, moments)
+    return found if found is not None else _best(failed.values(), moments)
+
+
+def _best(lines: Iterable[LineMeaning], moments: Mapping[str, Sequence[int]]) -> int | None:
     matched: Counter[int] = Counter()
     for line in lines:
-        if line.kind in _ENDS and (known := moments.get(line.pod)):
+        if known := moments.get(line.pod):
             matched.update({offset for offset in OFFSETS if _is_near(line.time - offset, known)})
     if not matched:
         return None

@@ -15,6 +15,7 @@ from podtrail.component import ObservedPod
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
 from podtrail.reconstruction.checkpoint import read_offsets, read_pods, read_told_until, write_checkpoint
+from podtrail.reconstruction.clock_offset import offset_by_watch
 from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
@@ -23,11 +24,12 @@ from podtrail.reconstruction.live_clock import compare_clock
 from podtrail.reconstruction.metrics import Untold, read_attempts, says_leader
 from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
 from podtrail.reconstruction.spans import trace
-from podtrail.reconstruction.watch import WatchReader
+from podtrail.reconstruction.watch import Seen, WatchReader
 
 LAG: Final = 1_000_000_000
 """Nanoseconds by which sources may be late."""
 _MOST_WAITING: Final = 16_384
+_MOST_LISTED: Final = 2_048
 
 
 class ClockReading(NamedTuple):
@@ -77,6 +79,8 @@ class Session:
         self._heard = 0
         self._complete: list[Group] = []
         self._untold = Untold()
+        self._listed: list[Seen] = []
+        """What was listed before the first log was read, as far as it helps to derive the zone of the logs."""
         self._configurations = KnownConfigurations()
 
     @property
@@ -106,10 +110,19 @@ class Session:
             log = self._logs[source] = _Log(reader)
             if (offset := self._offsets.get(source)) is not None:
                 reader.set_offset(offset)
+            if clock is not None and not reader.calendar.known:
+                self._derive_offset(reader, clock.end + piece)
         if clock is not None:
             compare_clock(log.reader.calendar, clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
         self._correlator.confirm_leader(min(log.reader.written_until(), now))
+
+    def _derive_offset(self, reader: SchedulerLog, sample: bytes) -> None:
+        """Derive the offset of a log from UTC by the Pods that were listed before it was read."""
+        probe = SchedulerLog("", self._started, LineCounts())
+        told = [*probe.read(sample.split(b"\n")), *probe.end()]
+        if probe.needs_zone and (offset := offset_by_watch(told, self._listed)) is not None:
+            reader.set_offset(offset)
 
     def end_of_log(self, source: str, now: int) -> None:
         """Note that a log was rotated, truncated or closed: what comes next of it begins a line."""
@@ -119,6 +132,8 @@ class Session:
     def listed(self, told: Mapping[str, Any], now: int) -> None:
         """Take a list (`PodList`, `EventList`, `NodeList`) as the API server gave it, also after a 410."""
         for seen in self._watch.take({"list": told}, now):
+            if len(self._listed) < _MOST_LISTED and not self._logs:
+                self._listed.append(seen)
             self._complete += self._traces(self._correlator.feed(seen, now - LAG))
 
     def watched(self, event: Mapping[str, Any], now: int) -> None:
