@@ -20,7 +20,7 @@ from podtrail_receivers.scheduler.kube_scheduler.config import LogConfig
 from podtrail_receivers.scheduler.kube_scheduler.log import LogSource
 from pydantic import ValidationError
 
-from podtrail.component import Context, Metrics, StartError
+from podtrail.component import Context, Metrics, ObservedPod, StartError
 from podtrail.reconstruction import read_attempts
 from tests.forks import Fork, environment
 from tests.receivers.sink import DEADLINE, Sink, until
@@ -432,7 +432,7 @@ async def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path)
             " contexts: [{name: c, context: {cluster: c, user: u}}]}"
         )
         async with running(Sink(), context, watch=watch, kubernetes=kubernetes):
-            await until(lambda: any(fact.name == "good" for fact in told))
+            await until(lambda: any(isinstance(fact, ObservedPod) and fact.name == "good" for fact in told))
         over.set()
 
 
