@@ -291,6 +291,17 @@ def test_a_container_that_waits_anew_after_each_restart_is_in_a_crash_loop_each_
     assert "default/db-0: crash loop on node-1" in lines[0]
     assert "2 restarts" in lines[0]
     assert any("CrashLoopBackOff of main, 2 times" in line for line in lines)
+    assert "since 17:14:00 UTC" in lines[0]
+    apart = library_of(RUNNING, crashed(1, 50), again, *[again] * 15, crashed(2, 30))
+    assert "since 17:31:00 UTC" in told(apart)[0]
+
+
+def test_an_image_fails_since_the_first_failure_whatever_the_kubelet_calls_it() -> None:
+    def failing(reason: str) -> dict[str, Any]:
+        return {"containerStatuses": [running("", state={"waiting": {"reason": reason, "message": "not found"}})]}
+
+    (first, *_) = told(library_of(failing("ErrImagePull"), failing("ImagePullBackOff")))
+    assert "image pull failing on node-1 since 17:13:00 UTC" in first
 
 
 def test_a_pod_whose_init_container_runs_is_starting() -> None:

@@ -130,7 +130,9 @@ def _deleted(pod: PodStory, around: PodContext, tries: str, when: tuple[TextPiec
         return line(_name(pod), " was ", state, f"{at}{on}. {tries}.", *when)
     least = "" if pod.since_its_first else "at least "
     pending = f", Pending for {least}{duration(waited)} until then" if waited is not None else ", Pending until then"
-    left = "never tried" if not pod.attempts and pod.left_as == "waiting" else str(pod.left_as)
+    left = str(pod.left_as)
+    if pod.left_as == "waiting":
+        left = "in an attempt" if pod.attempts else "never tried"
     return line(_name(pod), " was ", state, f"{at}{pending}: {left}. {tries}.", *when)
 
 

@@ -22,6 +22,10 @@ _IMAGE_REASONS: Final = frozenset(
 """What the kubelet calls a failure to get an image (its `pkg/kubelet/images`)."""
 
 
+_LOOP: Final = 15 * 60 * 1_000_000_000
+"""Nanoseconds between failures of one loop: at most 5 minutes of back-off, which ends once a container ran for 10."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeStory:
     """What a node's spans tell of a Pod."""
@@ -68,7 +72,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
     good = max(record.last_good_sync, *(step.end for step in starts), 0)
     failing = failure is not None and failure.start_unix_nano >= good
     own = [step for step in starts if step.what not in record.init_containers]
-    state, since = _state(steps, own, failure if failing else None)
+    state, since = _state(steps, own, failure if failing else None, whole=not record.let_go["failed"])
     ready, unready = _readiness(steps)
     return NodeStory(
         node=record.node,
@@ -89,7 +93,9 @@ def tell_node(record: NodeRecord) -> NodeStory:
     )
 
 
-def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeStep | None) -> tuple[PodState, int]:
+def _state(
+    steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeStep | None, *, whole: bool
+) -> tuple[PodState, int]:
     over = {step.kind: step.end for step in steps}
     for kind in ("terminated", "deleted", "finished"):
         if kind in over:
@@ -98,7 +104,7 @@ def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeS
     if ending:
         return "terminating", ending[0].start_unix_nano
     if failing is not None:
-        since = next(step.start_unix_nano for step in steps if step.kind == "failed" and step.reason == failing.reason)
+        since = _failing_since(steps, failing, whole=whole)
         if failing.reason in _IMAGE_REASONS:
             return "image pull failing", since
         return ("crash loop" if failing.reason == "CrashLoopBackOff" else "start failing"), since
@@ -108,6 +114,17 @@ def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeS
         return "running", ready
     first = next((step for step in steps if step.kind not in ("created", "unscheduled", "gated")), steps[0])
     return "starting", first.start_unix_nano
+
+
+def _failing_since(steps: Sequence[NodeStep], failing: NodeStep, *, whole: bool) -> int:
+    """Return when the failures began that a failure is the latest of; not `whole` means that some are not held."""
+    alike = _IMAGE_REASONS if failing.reason in _IMAGE_REASONS else {failing.reason}
+    since = failing.start_unix_nano
+    for step in reversed(steps):
+        near = not whole or since - step.start_unix_nano <= _LOOP
+        if step.kind == "failed" and step.reason in alike and step.start_unix_nano < since and near:
+            since = step.start_unix_nano
+    return since
 
 
 _ECHOES: Final[dict[str, StepKind]] = {"seen started": "start", "seen waiting": "failed"}
