@@ -10,6 +10,10 @@ V = TypeVar("V")
 Reason = Literal["ttl", "full", "memory"]
 
 
+_FEW_PARTS = 2
+"""Of which the oldest is a large part: then the table is rebuilt, too."""
+
+
 class Recent(Generic[K, V]):
     """Values by key, as they were last put: beyond `limit` entries, or older than `ttl`, the oldest are forgotten.
 
@@ -87,7 +91,8 @@ class Recent(Generic[K, V]):
         """Forget the oldest of so many equal parts, because memory is short."""
         for _ in range(-(-len(self._entries) // parts)):
             self._forget("memory")
-        fit(self._entries)
+        if parts <= _FEW_PARTS:
+            fit(self._entries)
 
     def _forget(self, reason: Reason) -> None:
         key, (_, value) = self._entries.popitem(last=False)

@@ -57,6 +57,8 @@ class LinkStitching:
             config.most_remembered_bytes(context.memory_budget),
         )
         self._forgetting_step = max(_LEAST_STEP, config.ttl // _STEPS)
+        self._forgetting: int | None = None
+        """When entries may be too old next: looked up in steps, as every deadline is asked for often."""
         context.enriching.register(self)
         self._reader = GroupReader(self._memory)
         self._room = ReorderWindow()
@@ -102,19 +104,20 @@ class LinkStitching:
             if memory is not None:
                 memory.shrink(2)
 
-    def _forgetting(self) -> int | None:
-        """Return when entries that are too old are forgotten: many at once, in steps of a part of `ttl`."""
-        merger = self._merger.deadline() if self._merger else None
-        lives = self._lives.forgetting() if self._lives else None
-        due = min((one for one in (self._memory.deadline(), merger, lives) if one is not None), default=None)
-        return None if due is None else due - due % -self._forgetting_step
-
     def _forget(self, now: int) -> None:
         self._memory.expire(now)
         if self._merger is not None:
             self._merger.expire(now)
         if self._lives is not None:
             self._lives.forget(now)
+        if self._forgetting is not None and self._forgetting <= now:
+            self._plan_forgetting()
+
+    def _plan_forgetting(self) -> None:
+        merger = self._merger.deadline() if self._merger else None
+        lives = self._lives.forgetting() if self._lives else None
+        due = min((one for one in (self._memory.deadline(), merger, lives) if one is not None), default=None)
+        self._forgetting = None if due is None else due - due % -self._forgetting_step
 
     @property
     def passes_on(self) -> bool:
@@ -124,6 +127,8 @@ class LinkStitching:
     def add(self, batch: Batch, now: int) -> Taken:
         """Take a batch: learn from it, hold what is to be stitched, pass on the rest at once."""
         taken = self._take(batch, now)
+        if self._forgetting is None:
+            self._plan_forgetting()
         if self._lives is None:
             return taken
         for verdict in batch.verdicts:
@@ -132,6 +137,8 @@ class LinkStitching:
                     self._reader.learn(group, now)
                 self._lives.learn(verdict.groups, now)
         self._lives.learn(batch.groups, now)
+        if self._forgetting is None:
+            self._plan_forgetting()
         return Taken([*taken.out, *self._told(self._lives.expire(now, 0), now)])
 
     def _take(self, batch: Batch, now: int) -> Taken:
@@ -221,8 +228,7 @@ class LinkStitching:
             return gone
         if self._lives is not None:
             gone += self._told(self._lives.expire(now, limit - leaving.spans), now)
-        forgetting = self._forgetting()
-        if forgetting is not None and forgetting <= now:
+        if self._forgetting is not None and self._forgetting <= now:
             self._forget(now)
             if self._lives is not None:
                 gone += self._told(self._lives.expire(now, 0), now)
@@ -231,7 +237,7 @@ class LinkStitching:
 
     def deadline(self) -> int | None:
         """Return when the first held spans leave, the first life is reported or the first entries are forgotten."""
-        dues = (self._room.due(), self._lives.deadline() if self._lives else None, self._forgetting())
+        dues = (self._room.due(), self._lives.deadline() if self._lives else None, self._forgetting)
         return min((due for due in dues if due is not None), default=None)
 
     def held(self) -> int:
@@ -251,6 +257,7 @@ class LinkStitching:
             self._merger.move_in(predecessor._merger)
         if self._lives is not None and predecessor._lives is not None:
             self._lives.move_in(predecessor._lives, now)
+        self._plan_forgetting()
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Let go of everything, numbered and linked by what is known now."""
