@@ -83,6 +83,21 @@ async def test_a_log_that_is_read_once_gives_every_attempt_that_the_scheduler_co
     assert value(context, "otelcol_receiver_refused_spans", receiver="s", transport="inprocess") > 0
 
 
+@pytest.mark.parametrize(("zone", "hours"), [("", 0), ("+02:00", 2), ("Asia/Shanghai", 8)])
+async def test_the_zone_of_local_times_is_set_or_the_receiver_warns(
+    zone: str, hours: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+    ends = []
+    for each in ("UTC", zone):
+        caplog.clear()
+        sink = Sink()
+        await read(sink, include=[str(tmp_path / "*.log")], timezone=each)
+        ends.append(max(span.end for span in sink.spans))
+    assert ends[0] - ends[1] == hours * 3600 * 10**9
+    assert ("times without a zone" in caplog.text) == (not zone)
+
+
 async def test_two_that_read_logs_of_two_schedulers_count_each_its_own(tmp_path: Path) -> None:
     (tmp_path / "one.log").write_bytes(log_of("v5-json"))
     (tmp_path / "other.log").write_bytes(log_of("v2-text"))
@@ -259,6 +274,7 @@ async def test_a_log_that_is_not_there_is_waited_for_only_when_followed(tmp_path
         ({}, "nothing tells of attempts: give log, watch or both"),
         ({"log": {"include": []}}, "at least 1 item"),
         ({"log": {"include": ["-", "a"]}}, "standard input and stands alone"),
+        ({"log": {"include": ["a"], "timezone": "Mars/Base"}}, "is not a time zone"),
         ({"watch": {"pods": False, "events": False}}, "watch pods, events or both"),
         ({"log": {"include": ["a"]}, "metrics": {"endpoint": "localhost:10259"}}, "is no URL: write for example https"),
         ({"watch": {}, "kubernetes": {"kubeconfig": "a"}}, "auth_type: kubeConfig"),

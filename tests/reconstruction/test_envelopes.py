@@ -264,6 +264,7 @@ def test_a_header_that_a_shipper_moved_to_fields_is_put_back() -> None:
 @pytest.mark.parametrize(
     ("log", "unknown"),
     [
+        ("-- Boot 0a1 --\n--\n[-]sched-handler-sync failed: not synchronized\nFlag --port has been deprecated\n", {}),
         ("---\nSep 18 21:10:49 cp1 s[1]: " + LINES[0], {"JSON that is cut off or damaged": 1}),
         ("---\na: b\n" + LINES[0], {"JSON that is cut off or damaged": 2}),
         ("---\na: b\n---\n", {"not a line of kube-scheduler": 1}),

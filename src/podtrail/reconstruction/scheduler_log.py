@@ -21,8 +21,8 @@ _OPEN_VALUE = b"=<"
 _MOST_HELD = 1 << 16
 _BACK = 2_000_000_000
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
-_SEPARATOR = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?")
-"""What journalctl and grep write between lines."""
+_OF_OTHERS = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?|\[[-+]\]\w.*", re.DOTALL)
+"""What journalctl and grep write between lines, and the checks of /readyz, which follow a line of klog."""
 _FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
 _FILE_HEADER: Final = (
     b"Running on machine: ",
@@ -191,7 +191,7 @@ class SchedulerLog:
         elif found := _FILE_CREATED.match(line):
             self.calendar.learn(rfc3339(f"{found[1].decode()}-07-01T00:00:00Z") or self.calendar.near)
             counts.other += 1
-        elif line.startswith(_FILE_HEADER) or _SEPARATOR.fullmatch(line):
+        elif line.startswith(_FILE_HEADER) or _OF_OTHERS.fullmatch(line):
             counts.other += 1
         elif self._panicking or _STACK.match(line):
             return self._panic(line)
