@@ -258,6 +258,8 @@ class LinkStitching:
         if self._lives is not None and predecessor._lives is not None:
             self._lives.move_in(predecessor._lives, now)
         self._plan_forgetting()
+        planned = (self._forgetting, predecessor._forgetting)
+        self._forgetting = min((due for due in planned if due is not None), default=None)
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Let go of everything, numbered and linked by what is known now."""
