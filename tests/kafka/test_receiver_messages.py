@@ -120,6 +120,7 @@ _ONE_BATCH: dict[str, str | int] = {"message.max.bytes": 20_000_000, "batch.size
 
 def _produce(kafka: Kafka, topic: str, value: bytes, properties: dict[str, str | int], times: int = 1) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap(), "log_level": 0, **properties})
+    producer.list_topics(topic, DEADLINE)  # whoever does not know the topic yet may send the first message by itself
     for _ in range(times):
         producer.produce(topic, value)
     assert producer.flush(DEADLINE) == 0

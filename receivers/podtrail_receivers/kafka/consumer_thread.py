@@ -18,7 +18,7 @@ from podtrail_receivers.kafka.leaders import LeaderWatch
 from podtrail_receivers.kafka.messages_at_once import MessagesAtOnce
 from podtrail_receivers.kafka.rebalances import Rebalances, offsets_of, uncommitted
 from podtrail_receivers.kafka.unread import UnreadWatch
-from podtrail_receivers.kafka.unreadable_batches import UNREADABLE
+from podtrail_receivers.kafka.unreadable_batches import is_unreadable
 
 _WAIT_SECONDS: Final = 0.05
 """Longest wait for messages: what the loop wants done in the thread waits as long."""
@@ -273,7 +273,7 @@ class ConsumerThread:
             elif error.code() == KafkaError._PARTITION_EOF:
                 by_place.setdefault(place, [])
                 ends[place] = message.offset()
-            elif error.code() in UNREADABLE and (offset := message.offset()) is not None:
+            elif is_unreadable(error) and (offset := message.offset()) is not None:
                 self._loop.call_soon_threadsafe(self._listener.unreadable, error, place, offset)
             else:
                 self._loop.call_soon_threadsafe(self._listener.failed, error, place)

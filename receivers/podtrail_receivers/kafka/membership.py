@@ -167,6 +167,9 @@ class Membership:
         owned = self._owned.get(place)
         if owned is None:
             return
+        if behind == offset:
+            self._passed_over.pop(place, None)
+            return
         first = max(offset, owned.next)
         self._with.instruments.unreadable(place, behind - first)
         self._with.log.warning(

@@ -9,15 +9,21 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from podtrail.transport.kafka.properties import UNHEARD
 from podtrail_receivers.kafka.consumer_listener import Place
 
-UNREADABLE: Final = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED})
+_UNREADABLE: Final = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED})
 """Errors of a whole batch, however often it is fetched; the second: compressed in an unknown way."""
 _SECONDS: Final = 30.0
 """For one look."""
 _WAIT_SECONDS: Final = 0.5
 
 
+def is_unreadable(error: KafkaError) -> bool:
+    """Return whether an error is of a whole batch. One that claims to expand to more than there is memory is, too."""
+    too_large = error.code() == KafkaError._CRIT_SYS_RESOURCE and "Decompression" in error.str()
+    return too_large or error.code() in _UNREADABLE
+
+
 def next_readable(properties: Mapping[str, Any], place: Place, offset: int) -> int:
-    """Return the offset behind a batch that can't be read. It blocks: the place is tried out.
+    """Return the offset behind a batch that can't be read, or its own if it can. It blocks: the place is tried out.
 
     Args:
         properties: librdkafka's of the consumer.
@@ -29,6 +35,8 @@ def next_readable(properties: Mapping[str, Any], place: Place, offset: int) -> i
     """
     consumer = Consumer({**properties, "fetch.wait.max.ms": 10}, logger=UNHEARD)
     try:
+        if not _is_within(consumer, place, offset, offset):
+            return offset
         within, behind = offset, offset + 1
         while _is_within(consumer, place, offset, behind):
             within, behind = behind, behind + 2 * (behind - offset)
@@ -50,7 +58,7 @@ def _is_within(consumer: Consumer, place: Place, batch: int, offset: int) -> boo
     while time.monotonic() < deadline:
         for message in consumer.consume(1, _WAIT_SECONDS):
             error = message.error()
-            if error is not None and error.code() in UNREADABLE:
+            if error is not None and is_unreadable(error):
                 return message.offset() == batch
             if error is None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                 return False
