@@ -80,7 +80,7 @@ class Resolver:
             known = sorted([*FUNCTIONS, NOW, *([ROOT_CHECK] if self._context.has_roots else [])])
             if sentence := only_there(call.name):
                 raise self.fail(sentence, call.at)
-            close = get_close_matches(call.name, known, n=1)
+            close = get_close_matches(call.name, known, n=1, cutoff=0.75)
             meant = f" did you mean {close[0]}?" if close else ""
             raise self.fail(f"unknown function {call.name!r};{meant} there are {', '.join(known)}", call.at)
         return function
