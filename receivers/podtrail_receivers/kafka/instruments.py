@@ -47,7 +47,8 @@ class KafkaInstruments:
         )
         self._gone = metrics.counter(
             "podtrail_kafka_receiver_missing_records_total",
-            "Records that were needed and are no longer in the topic: retention was shorter than the lag.",
+            "Records that were needed and are no longer in the topic: retention was shorter than the lag, or it was "
+            "made anew.",
             _LABELS,
         )
         self._ahead = metrics.counter(
