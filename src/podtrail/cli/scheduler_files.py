@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
@@ -30,6 +30,8 @@ from podtrail.reconstruction.calendar import rfc3339
 from podtrail.recording.compressed import Gap, pieces
 
 _PIECE: Final = 1 << 18
+_MOST_UNDATED: Final = 1_000
+"""Lines at the beginning of a watch among which the first time is looked for."""
 _SAMPLE: Final = 16 << 20
 _SAMPLE_LINES: Final = 20_000
 LONGEST_WATCHED: Final = 64 << 20
@@ -96,13 +98,19 @@ class _Source:
         self._lines = lines_of(path, longest)
         self._head: list[bytes] = []
 
-    def sample(self) -> Sequence[bytes]:
-        """Return lines of the beginning and, of a file that is not compressed, of the end."""
+    def head(self) -> Iterator[bytes]:
+        """Yield lines of the beginning; they are read as far as they are asked for."""
+        yield from self._head
         size = sum(map(len, self._head))
         while size < _SAMPLE and len(self._head) < _SAMPLE_LINES and (line := next(self._lines, None)) is not None:
             self._head.append(line)
             size += len(line)
-        return [*self._head, *self._tail(size)]
+            yield line
+
+    def sample(self) -> Sequence[bytes]:
+        """Return lines of the beginning and, of a file that is not compressed, of the end."""
+        head = [*self.head()]
+        return [*head, *self._tail(sum(map(len, head)))]
 
     def _tail(self, read: int) -> Sequence[bytes]:
         if str(self.path) == "-" or not self.path.is_file():
@@ -184,7 +192,7 @@ def _year(year: int) -> int:
 def _near(logs: Sequence[Path], watches: Sequence[_Source]) -> int:
     """Return a moment about which the logs were written: what a watch says, else when a log was last written."""
     for source in watches:
-        for line in source.sample():
+        for line in islice(source.head(), _MOST_UNDATED):
             if found := _ARRIVAL.search(line[:_PIECE]):
                 return int(found[1])
             if (found := _CREATED.search(line[:_PIECE])) and (created := rfc3339(found[1].decode())):
