@@ -12,7 +12,7 @@ _MIB = 1 << 20
 _MOST_HOPS: Final = 8
 _MOST_JOINS: Final = 8
 _LONGEST_KEY: Final = 120
-KEY_BYTES: Final = 950
+KEY_BYTES: Final = 1_170
 """What an id or value of a kept trace takes in memory, with its share of the trace; as measured."""
 _SHARE: Final = 5
 """A fifth of the memory that all components may take is for remembering kept traces."""

@@ -25,7 +25,7 @@ from podtrail_processors.tail_sampling.policies.lenient import Int64, Uint64
 
 _MOST_SHARDS = 256
 _MOST_REMEMBERED = 1_000_000_000
-_DECIDED_BYTES, _CACHED_BYTES, _KEPT_BYTES, _NOT_KEPT_BYTES = 450, 180, 6, 9
+_DECIDED_BYTES, _CACHED_BYTES, _KEPT_BYTES, _NOT_KEPT_BYTES = 600, 350, 6, 9
 """What a decided trace and a remembered decision take in memory, as measured."""
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _STORAGE = "here it is the key that keeps undecided traces on disk, and needs no gate"
