@@ -165,7 +165,7 @@ def test_bounds_beyond_the_limit_are_reported_with_the_largest_first() -> None:
     budget = memory_budget(found)
     assert budget == 120 * MIB - PROCESS_BYTES
     assert excess(found, budget).startswith(
-        "components may keep 263 MiB in memory, but the limit leaves them 20 MiB (besides 100 MiB for the process "
+        "components may keep 270 MiB in memory, but the limit leaves them 20 MiB (besides 100 MiB for the process "
         "itself): spans may be refused for long; raise limit_mib, or lower: "
         "processors::tail_sampling::linked_traces::grace_max_bytes 200 MiB, "
     )
