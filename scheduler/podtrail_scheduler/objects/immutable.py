@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, Never, TypeVar, cast
+from typing import Any, Final, Never, TypeVar, cast
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -24,17 +24,31 @@ class FrozenDict(dict[Key, Value]):
         return FrozenDict, (dict(self),)
 
 
+class FrozenList(list[Value]):
+    """A list that can't be changed."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenList, (list(self),)
+
+
 _EMPTY: FrozenDict[Any, Any] = FrozenDict()
+_CHANGEABLE: Final = (dict, list, tuple)
 
 
 def frozen(given: Any) -> Any:
-    """Return a dictionary so that it can't be changed, nor those within it; anything else as it is."""
-    if type(given) is not dict:
-        return given
-    if not given:
-        return _EMPTY
-    nested = any(type(value) is dict for value in given.values())
-    return FrozenDict({key: frozen(value) for key, value in given.items()} if nested else given)
+    """Return a dictionary, list or tuple so that it can't be changed, nor those within it; anything else as it is."""
+    if type(given) is dict:
+        if not given:
+            return _EMPTY
+        nested = any(type(value) in _CHANGEABLE for value in given.values())
+        return FrozenDict({key: frozen(value) for key, value in given.items()} if nested else given)
+    if type(given) is list:
+        return FrozenList(map(frozen, given))
+    return tuple(map(frozen, given)) if type(given) is tuple else given
 
 
 class Immutable:
@@ -45,7 +59,7 @@ class Immutable:
     def __post_init__(self) -> None:
         for name in _mappings(cast("Hashable", type(self))):
             given = getattr(self, name)
-            if type(given) is dict:
+            if type(given) in _CHANGEABLE:
                 object.__setattr__(self, name, frozen(given))
 
 

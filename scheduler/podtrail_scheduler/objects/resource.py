@@ -152,7 +152,7 @@ class ResourceSlice(Immutable, ByName):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClass(ByName):
+class DeviceClass(Immutable, ByName):
     """A kind of device: expressions (CEL) that its devices meet, and configuration that goes with them."""
 
     name: str
@@ -240,7 +240,7 @@ class ConsumerReference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceClaim(ByNamespaceAndName):
+class ResourceClaim(Immutable, ByNamespaceAndName):
     """A claim for devices, and its allocation once it has one."""
 
     name: str
