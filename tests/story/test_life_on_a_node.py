@@ -256,8 +256,9 @@ def test_who_watches_the_pods_adds_when_they_were_ready_and_how_they_ended(trans
         "container main started",
         "ready",
         "container main exited with 0 (Completed)",
-        "gone from its node",
+        "its node has cleaned up",
         "deletion asked for by admin (its user agent)",
+        "gone from the API server",
     ]
     assert "container main exited with 3 (Error), 3 times" in moments(library, "crash")
     assert "ready" not in moments(library, "unready")

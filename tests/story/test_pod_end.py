@@ -106,6 +106,17 @@ def test_a_pod_that_completed_exists_until_it_is_deleted() -> None:
     assert "Gone" in told(library_of(RUNNING, done, gone=300))[0]
 
 
+def test_a_completed_pod_is_gone_when_it_was_deleted_not_when_its_node_had_cleaned_up() -> None:
+    done = {"phase": "Succeeded", "containerStatuses": [exited("14:00", 0, "Completed")]}
+    library = library_of(RUNNING, done, gone=300)
+    named: dict[str, Value] = {"k8s.pod.uid": UID, "k8s.namespace.name": "default", "k8s.pod.name": "db-0"}
+    library.keep([span("syncTerminatedPod", named, at=CREATED - START + 70 * SECOND)], CREATED)
+    lines = told(library)
+    assert "Gone 5m ago" in lines[0]
+    cleaned = next(at for at, line in enumerate(lines) if "its node has cleaned up" in line)
+    assert "gone from the API server" in lines[cleaned + 1]
+
+
 def test_a_drained_pod_names_who_asked_for_its_eviction() -> None:
     by_api = condition("DisruptionTarget", "True", "14:00", "EvictionByEvictionAPI", "Eviction API: evicting")
     library = library_of(RUNNING, RUNNING | {"conditions": [by_api]}, deleting="14:00")
@@ -229,9 +240,12 @@ def test_a_static_pod_and_its_mirror_are_one_pod_that_outlives_its_mirror() -> N
     named["k8s.pod.name"] = "etcd-node-1"
     library.keep([span("syncPod", named, at=CREATED - START)], CREATED)
     annotations = {"kubernetes.io/config.hash": static, "kubernetes.io/config.mirror": static}
-    for number, (change, uid) in enumerate(zip(("ADDED", "DELETED", "ADDED"), (*mirrors[:1], *mirrors), strict=True)):
+    changes = ("ADDED", mirrors[0]), ("MODIFIED", mirrors[0]), ("DELETED", mirrors[0]), ("ADDED", mirrors[1])
+    for number, (change, uid) in enumerate(changes):
         metadata = {"namespace": "kube-system", "name": "etcd-node-1", "uid": uid, "annotations": annotations}
-        metadata["creationTimestamp"] = f"{DAY}{13 + 2 * mirrors.index(uid)}:30Z"
+        metadata["creationTimestamp"] = f"{DAY}{13 + 3 * mirrors.index(uid)}:30Z"
+        if change == "MODIFIED":
+            metadata["deletionTimestamp"] = f"{DAY}14:30Z"
         mirror = {"metadata": metadata, "spec": {"nodeName": "node-1"}, "status": RUNNING}
         at = CREATED + (30 + 60 * number) * SECOND
         library.keep(observer.take(change, mirror, at), at)
@@ -239,6 +253,7 @@ def test_a_static_pod_and_its_mirror_are_one_pod_that_outlives_its_mirror() -> N
         assert states == {"terminated" if change == "DELETED" else "running"}
     (pod,) = library.stories.pods()
     assert [library.pod(uid) for uid in (static, mirrors[1])] == [pod, pod]
+    assert [part.what for part in time_to_start(pod, None)] == ["kubelet, until its first container ran"]
 
 
 def test_a_page_elsewhere_knows_of_a_pod_without_a_node_what_k8s_pods_sends() -> None:

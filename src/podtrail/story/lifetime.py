@@ -148,7 +148,8 @@ def _on_node(story: NodeStory, deleted: PodRequest | None) -> Iterator[LifeMomen
         over = max(each.end for each in story.of("terminating")) - step.start_unix_nano
         yield LifeMoment(step.start_unix_nano, words, over, step.trace_id)
     for step in story.of("terminated")[-1:]:
-        words = "gone from its node" if is_gone(story, deleted) else "its node has cleaned up"
+        gone = is_gone(story, deleted) and not _deleted_later(story)
+        words = "gone from its node" if gone else "its node has cleaned up"
         yield LifeMoment(step.start_unix_nano, words, step.took, step.trace_id)
 
 
@@ -157,6 +158,15 @@ def is_gone(story: NodeStory, deleted: PodRequest | None) -> bool:
     if story.of("deleted"):
         return True
     return bool(story.of("terminated")) and (deleted is not None or bool(story.of("seen deleting")))
+
+
+def _deleted_later(story: NodeStory) -> bool:
+    """Return whether the Pod existed on after its node had cleaned up, as one does that has completed."""
+    return any(
+        step.start_unix_nano - cleaned.end > _NEAR
+        for step in story.of("deleted")[:1]
+        for cleaned in story.of("terminated")[-1:]
+    )
 
 
 def _exits(story: NodeStory) -> Iterator[LifeMoment]:
@@ -174,7 +184,7 @@ def _exits(story: NodeStory) -> Iterator[LifeMoment]:
         if why or not exits:
             words = f"{'failed' if why else 'finished'}: {safe(step.reason, _NAME) or 'no phase told'}"
             yield LifeMoment(step.start_unix_nano, words, None, step.trace_id, bad=why)
-    for step in [] if story.of("terminated") else story.of("deleted")[:1]:
+    for step in story.of("deleted")[:1] if not story.of("terminated") or _deleted_later(story) else []:
         yield LifeMoment(step.start_unix_nano, "gone from the API server", None, step.trace_id)
 
 

@@ -51,6 +51,8 @@ class NodeStory:
     """Init containers that have started and not ended, while no other container has started."""
     watched: bool
     """Somebody watches the Pod: were it ready, that would be told."""
+    static: bool
+    """Its kubelet has it from a file: it is never scheduled, and runs on when its mirror is deleted."""
     stopped: bool | None
     """Its containers were running and were stopped, or had ended when it was terminated; None where nobody tells."""
     steps: tuple[NodeStep, ...]
@@ -65,7 +67,7 @@ class NodeStory:
 
 def tell_node(record: NodeRecord) -> NodeStory:
     """Return the story that a record tells; it has at least one step."""
-    steps = _of_latest_mirror(_without_echoes(record.in_order()))
+    steps = _of_latest_mirror(_without_echoes(record.in_order()), static=bool(record.mirror_uid))
     starts = [step for step in steps if step.kind == "start" and not step.error]
     failures = [step for step in steps if step.kind == "failed"]
     failure = failures[-1] if failures else None
@@ -87,6 +89,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         unready_unix_nano=unready,
         initializing=() if own else _going_on(steps, starts),
         watched=record.watched,
+        static=bool(record.mirror_uid),
         stopped=_stopped(record),
         steps=steps,
         more=record.let_go.total(),
@@ -97,9 +100,10 @@ def _state(
     steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeStep | None, *, whole: bool
 ) -> tuple[PodState, int]:
     over = {step.kind: step.end for step in steps}
-    for kind in ("terminated", "deleted", "finished"):
-        if kind in over:
-            return "terminated", over[kind]
+    if "terminated" in over or "deleted" in over:
+        return "terminated", over.get("deleted", over.get("terminated", 0))
+    if "finished" in over:
+        return "terminated", over["finished"]
     ending = [step for step in steps if step.kind in ("terminating", "seen deleting")]
     if ending:
         return "terminating", ending[0].start_unix_nano
@@ -144,8 +148,10 @@ def _without_echoes(steps: Sequence[NodeStep]) -> tuple[NodeStep, ...]:
     return tuple(told)
 
 
-def _of_latest_mirror(steps: tuple[NodeStep, ...]) -> tuple[NodeStep, ...]:
-    """Leave out the end of a mirror Pod that its kubelet has made again: the static Pod goes on."""
+def _of_latest_mirror(steps: tuple[NodeStep, ...], *, static: bool) -> tuple[NodeStep, ...]:
+    """Leave out that a mirror Pod is deleted, and the end of one that was made again: the static Pod goes on."""
+    if static:
+        steps = tuple(step for step in steps if step.kind != "seen deleting")
     created = [step.start_unix_nano for step in steps if step.kind == "created"]
     if len(created) < 2:
         return steps

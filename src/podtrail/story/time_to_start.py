@@ -87,7 +87,7 @@ def _on_node(course: _Course, story: NodeStory, start: NodeStep, *, bound: bool)
     sync = next(iter(story.of("sync")), None)
     scheduled = next(iter(story.of("scheduled")), None)
     unknown = "queue and scheduling (not in this source)"
-    if not bound:
+    if not bound and not story.static:
         course.until(unknown, scheduled.start_unix_nano if scheduled else sync.start_unix_nano if sync else None)
     course.until("bound, until the kubelet takes it on", sync.start_unix_nano if sync else None)
     sandboxes = [step for step in story.of("sandbox") if step.start_unix_nano <= start.start_unix_nano]
@@ -102,7 +102,7 @@ def _on_node(course: _Course, story: NodeStory, start: NodeStep, *, bound: bool)
         failed = bool(pull.error)
         course.until("images", pull.end)
     with_image = "creating and starting the container" if pulls else None
-    unseen = f"{'kubelet' if sync else 'bound'}, until its first container ran"
+    unseen = f"{'kubelet' if sync or story.static else 'bound'}, until its first container ran"
     there = "image there already, container created and started" if sandboxes else unseen
     course.until(with_image or there, start.end)
 
