@@ -115,6 +115,9 @@ def test_a_completed_pod_is_gone_when_it_was_deleted_not_when_its_node_had_clean
     assert "Gone 5m ago" in lines[0]
     cleaned = next(at for at, line in enumerate(lines) if "its node has cleaned up" in line)
     assert "gone from the API server" in lines[cleaned + 1]
+    held = library_of(RUNNING, done, deleting="14:30")  # by a finalizer
+    held.keep([span("syncTerminatedPod", named, at=CREATED - START + 100 * SECOND)], CREATED)
+    assert "Gone" not in told(held)[0]
 
 
 def test_a_drained_pod_names_who_asked_for_its_eviction() -> None:

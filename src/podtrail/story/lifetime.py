@@ -155,9 +155,9 @@ def _on_node(story: NodeStory, deleted: PodRequest | None) -> Iterator[LifeMomen
 
 def is_gone(story: NodeStory, deleted: PodRequest | None) -> bool:
     """Return whether the Pod no longer exists: one that has completed stays until somebody deletes it."""
-    if story.of("deleted"):
-        return True
-    return bool(story.of("terminated")) and (deleted is not None or bool(story.of("seen deleting")))
+    if story.watched:
+        return bool(story.of("deleted"))  # finalizers may keep what its node has cleaned up
+    return bool(story.of("terminated")) and deleted is not None
 
 
 def _deleted_later(story: NodeStory) -> bool:
