@@ -269,7 +269,7 @@ LEADER = b'leader_election_master_status{name="kube-scheduler"} %d\n'
     ("at", "host", "page", "line", "own"),
     [
         (12, "", b"", b"", 1),  # no other replica can be leader yet
-        (100, "", b"", b"", 0),
+        (100, "", b"", b"", 1),  # Events are watched, and none says that another replica leads
         (100, "cp1", b"", b"", 1),
         (100, "cp2", b"", b"", 0),
         (12, "cp2", b"", b"", 0),
@@ -300,6 +300,14 @@ def test_attempts_of_a_leader_that_logs_less_while_it_runs_are_told(
         session.log("log", line, START + (at + 20) * SECOND)
     session.scraped(page, START + (at + 15) * SECOND)
     assert bound_unseen(session, at, host) == own
+
+
+def test_without_events_an_attempt_that_has_no_line_is_the_leaders_own() -> None:
+    session = Session(START)
+    leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    session.log("log", b"".join((*leads, BOUND % (3, b"a"))), START + 23 * SECOND)
+    assert len([*advance(session, START + 31 * SECOND)]) == 1
+    assert bound_unseen(session, 100) == 1
 
 
 OTHERS = [

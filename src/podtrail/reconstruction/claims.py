@@ -44,7 +44,8 @@ class Claims:
         self._count = 0
         self.profiles = {"default-scheduler"}
         self.own_hosts: set[str] = set()
-        """Where the schedulers run whose logs are read, by Events of attempts that have lines."""
+        """Where the schedulers run whose logs are read, by Events of attempts with lines; "" if these do not say."""
+        self.sees_events = False
 
     def remember(self, draft: Draft) -> AttemptEnd:
         """Note that an attempt has ended."""
@@ -66,6 +67,7 @@ class Claims:
 
     def event(self, seen: EventSeen) -> None:
         """Weigh an Event."""
+        self.sees_events = True
         self._pods.name_uid(seen.pod, seen.uid, seen.at)
         match seen.reason:
             case "Scheduled":
@@ -154,7 +156,7 @@ class Claims:
 
     def _enrich(self, told: AttemptEnd, seen: EventSeen) -> None:
         if told.draft is not None:
-            if told.draft.origin and seen.host and len(self.own_hosts) < _MOST_HOSTS:
+            if told.draft.origin and len(self.own_hosts) < _MOST_HOSTS:
                 self.own_hosts.add(seen.host)
             told.draft.uid = told.draft.uid or seen.uid
             told.draft.profile = told.draft.profile or seen.profile

@@ -64,6 +64,7 @@ class Correlator:
         self._pods: deque[tuple[PodSeen, Incarnation, bool]] = deque()
         self._now = 0
         self._due = 0
+        self._denied = 0
         self._confirmed = 0
         """Until when the scheduler of the log is known to have been alive and not to have lost its lease."""
 
@@ -169,22 +170,28 @@ class Correlator:
         """Note that the scheduler of the log was alive, or leader, at a time in Unix nanoseconds."""
         self._confirmed = max(self._confirmed, time)
 
+    def deny_leader(self, time: int) -> None:
+        """Note that the scheduler of the log said that it is not the leader, at a time in Unix nanoseconds."""
+        self._denied = time
+
     def _of_another(self, draft: Draft) -> str:
         """Return why an attempt of which no line tells is taken for another replica's; "" if it is not.
 
         A leader that was killed does not log that it leads no more. But if each of its attempts would have a line, an
         attempt without one is the next leader's, unless the scheduler now logs less: no Event says that another process
         became leader, and its own Event comes from the same host, or its end is too near to the last line for another
-        replica to have become leader.
+        replica to have become leader. If Events are not watched, it is taken for the scheduler's own.
         """
         leadership, hosts = self._log.leadership, self._claims.own_hosts
         if leadership.taken_over_at() <= draft.end:
             return _OF_LEADER
-        if leadership.elsewhere or (leadership.elected and draft.host and hosts and draft.host not in hosts):
+        elsewhere = leadership.elsewhere or self._denied > self._confirmed
+        if elsewhere or (leadership.elected and draft.host and any(hosts) and draft.host not in hosts):
             return _OF_LEADER
         if not (leadership.elected and self._log.tells_of_all):
             return ""
-        if draft.host in hosts or draft.end <= max(self._log.newest, self._confirmed) + _TAKES_OVER:
+        hosted = draft.host in hosts or (not draft.host and (bool(hosts) or not self._claims.sees_events))
+        if hosted or draft.end <= max(self._log.newest, self._confirmed) + _TAKES_OVER:
             self._log.forget_verbosity()
             return ""
         return WITHOUT_LINES

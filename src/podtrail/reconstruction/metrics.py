@@ -9,7 +9,7 @@ _ATTEMPTS = re.compile(
     rb"scheduler_schedule_attempts_total\{(?P<labels>[^}]{0,1024})\} (?P<value>[0-9.eE+]{1,32})(?: \d+)?\s*"
 )
 _LABEL = re.compile(rb'(\w+)="((?:[^"\\]|\\.)*)"')
-_LEADER = re.compile(rb'leader_election_master_status\{name="[^"]{0,256}"\} 1(?:\.0)?(?: \d+)?\s*')
+_LEADER = re.compile(rb'leader_election_master_status\{name="[^"]{0,256}"\} (?P<leads>[01])(?:\.0)?(?: \d+)?\s*')
 RESULTS = {"scheduled": "Success", "unschedulable": "Unschedulable", "error": "Error"}
 
 
@@ -39,9 +39,10 @@ def read_attempts(lines: Iterable[bytes]) -> list[Counted]:
     return [Counted(profile, result, count) for (profile, result), count in counts.items()]
 
 
-def says_leader(lines: Iterable[bytes]) -> bool:
-    """Return True if a page says that its scheduler is the leader."""
-    return any(_LEADER.fullmatch(line) for line in lines)
+def leader_status(lines: Iterable[bytes]) -> bool | None:
+    """Return whether a page says that its scheduler is the leader; None if it says nothing of that."""
+    found = [line["leads"] == b"1" for line in map(_LEADER.fullmatch, lines) if line]
+    return any(found) if found else None
 
 
 class Untold:

@@ -21,7 +21,7 @@ from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LineSplitter
 from podtrail.reconstruction.live_clock import compare_clock
-from podtrail.reconstruction.metrics import Untold, read_attempts, says_leader
+from podtrail.reconstruction.metrics import Untold, leader_status, read_attempts
 from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
 from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import Seen, WatchReader
@@ -143,8 +143,8 @@ class Session:
 
     def scraped(self, page: bytes, now: int = 0) -> Counter[str]:
         """Take the scheduler's `/metrics`; return how many attempts it counted that were not told, by result."""
-        if says_leader(page.splitlines()):
-            self._correlator.confirm_leader(now)
+        if (leads := leader_status(page.splitlines())) is not None:
+            (self._correlator.confirm_leader if leads else self._correlator.deny_leader)(now)
         return self._untold.scraped(read_attempts(page.splitlines()), self.outcome.attempts)
 
     def configured(self, page: bytes, now: int, valid: int) -> None:
