@@ -21,7 +21,7 @@ from podtrail.service.log_ring import LogRing
 
 _DISTRIBUTIONS: Final = (
     *("podtrail", "aiohttp", "grpcio", "protobuf", "pydantic", "opentelemetry-proto", "opentelemetry-sdk"),
-    *("google-re2", "zstandard", "prometheus-client", "jinja2", "confluent-kafka", "kubernetes"),
+    *("google-re2", "cramjam", "zstandard", "prometheus-client", "jinja2", "confluent-kafka", "kubernetes"),
 )
 
 

@@ -1,8 +1,9 @@
 """Decompression that stops as soon as too much comes out, so that a bomb costs no more than the limit."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import cramjam
 import zstandard
 
 _STEP = 1 << 18
@@ -16,7 +17,10 @@ _ZSTD_STEP = 256
 _ZSTD_WINDOW = 1 << 23
 """What RFC 8878 asks every decoder to support; a larger window would be memory that a sender makes us take."""
 
-ENCODINGS = ("gzip", "deflate", "zstd")
+_LARGEST_RATIO = 256
+"""Bytes that a byte of lz4 or snappy can become."""
+
+ENCODINGS = ("gzip", "deflate", "zstd", "snappy", "x-snappy-framed", "lz4")
 _ZLIB_WRAPPER = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
@@ -39,18 +43,57 @@ def decompress(raw: bytes, encoding: str, limit: int) -> bytes:
 
 
 def decompressed(raw: bytes, encoding: str, limit: int) -> Iterator[bytes]:
-    """Yield what `raw` holds in pieces, `limit` bytes in all. gzip may have several members, zstd several frames.
+    """Yield what `raw` holds in pieces, `limit` bytes in all: all its gzip members, all its zstd or lz4 frames.
 
     Raises:
         TooLarge: more would come out; no more than `limit` and a few MiB were ever held.
         Undecodable: damaged, cut off, or not of this encoding (one of `ENCODINGS`).
     """
     total = 0
-    for piece in _unzstd(raw) if encoding == "zstd" else _inflate(raw, encoding):
+    for piece in _pieces(raw, encoding, limit):
         total += len(piece)
         if total > limit:
             raise TooLarge
         yield piece
+
+
+def _pieces(raw: bytes, encoding: str, limit: int) -> Iterator[bytes]:
+    match encoding:
+        case "zstd":
+            return _unzstd(raw)
+        case "snappy":
+            return _unsnappy(raw, limit)
+        case "x-snappy-framed":
+            return _whole(raw, "snappy", cramjam.snappy.decompress_into, limit)
+        case "lz4":
+            return _whole(raw, "lz4", cramjam.lz4.decompress_into, limit)
+        case _:
+            return _inflate(raw, encoding)
+
+
+def _unsnappy(raw: bytes, limit: int) -> Iterator[bytes]:
+    """Yield what one block holds. Its first bytes say how much that is."""
+    try:
+        if cramjam.snappy.decompress_raw_len(raw) > limit:
+            raise TooLarge
+        yield bytes(cramjam.snappy.decompress_raw(raw))
+    except cramjam.DecompressionError as error:
+        raise Undecodable(f"the snappy data is damaged: {error}") from error
+
+
+def _whole(raw: bytes, name: str, into: Callable[[bytes, bytearray], int], limit: int) -> Iterator[bytes]:
+    """Yield what is decompressed into a buffer that is no larger than the limit allows."""
+    if not raw:
+        raise Undecodable(f"the {name} data is cut off")
+    buffer = bytearray(min(limit, _LARGEST_RATIO * len(raw)) + 1)
+    try:
+        size = into(raw, buffer)
+    except cramjam.DecompressionError as error:
+        if "failed to write whole buffer" in str(error):
+            raise TooLarge from error
+        raise Undecodable(f"the {name} data is damaged: {error}") from error
+    for at in range(0, size, _STEP):
+        yield bytes(buffer[at : min(at + _STEP, size)])
 
 
 def _inflate(raw: bytes, encoding: str) -> Iterator[bytes]:

@@ -33,6 +33,9 @@ _CODINGS = {
     "deflate": "deflate",
     "zlib": "deflate",
     "zstd": "zstd",
+    "snappy": "snappy",
+    "x-snappy-framed": "x-snappy-framed",
+    "lz4": "lz4",
 }
 _no_access_log = logging.getLogger(f"{__name__}.access")
 _no_access_log.disabled = True

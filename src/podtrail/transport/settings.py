@@ -168,8 +168,10 @@ class HttpServerSettings(ServerSettings):
         _LARGEST_BODY,
         description="Largest request body in bytes, before and after decompression. 0 or less: the default.",
     )
-    compression_algorithms: tuple[Literal["", "gzip", "deflate", "zlib", "zstd"], ...] = Field(
-        ("", "gzip", "zstd", "zlib", "deflate"),
+    compression_algorithms: tuple[
+        Literal["", "gzip", "deflate", "zlib", "zstd", "snappy", "x-snappy-framed", "lz4"], ...
+    ] = Field(
+        ("", "gzip", "zstd", "zlib", "deflate", "snappy", "x-snappy-framed", "lz4"),
         description='Content encodings that are accepted; "" is none, zlib another name of deflate.',
     )
     traces_url_path: str = Field("/v1/traces", description="Path that takes traces.")
