@@ -30,7 +30,7 @@ def block(containing: str) -> str:
 def test_the_command_with_certificates_from_files_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certified = Certified(tmp_path)
     monkeypatch.chdir(tmp_path)
-    program, name, *arguments = shlex.split(block("podtrail webhook --endpoint"))
+    program, name, *arguments = shlex.split(block("podtrail webhook --endpoint").replace("\\\n", " "))
     assert (program, name) == ("podtrail", "webhook")
     assert f"--endpoint={HOST}:9443" in arguments
     arguments.remove(f"--endpoint={HOST}:9443")  # a port that is free in its place
