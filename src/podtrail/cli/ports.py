@@ -23,7 +23,7 @@ _PAGE: Final = "otlp_endpoint"
 """The key of the address at which a page receives spans."""
 
 
-class Listener(NamedTuple):
+class ListeningAddress(NamedTuple):
     """An address that a configuration listens on."""
 
     path: Path
@@ -38,11 +38,11 @@ class Listener(NamedTuple):
         return "::".join(map(str, self.path))
 
 
-def listeners(settings: Settings) -> Sequence[Listener]:
+def listeners(settings: Settings) -> Sequence[ListeningAddress]:
     """Return the addresses of all components in use, and of the metrics."""
     used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
     found = [
-        Listener((section, id, *below), endpoint)
+        ListeningAddress((section, id, *below), endpoint)
         for section, ids in (("extensions", settings.service.extensions), ("receivers", used))
         for id in ids
         if isinstance(config := settings.sections[section][id].config, Listens)
@@ -50,7 +50,7 @@ def listeners(settings: Settings) -> Sequence[Listener]:
     ]
     if settings.service.telemetry.metrics.address is not None:
         host, port = settings.service.telemetry.metrics.address
-        found.append(Listener(_METRICS, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"))
+        found.append(ListeningAddress(_METRICS, f"[{host}]:{port}" if ":" in host else f"{host}:{port}"))
     return found
 
 
@@ -100,14 +100,16 @@ def _senders(settings: Settings) -> Iterator[tuple[str, Path, str, int]]:
                 yield id, ("exporters", id, key), host.lower(), port
 
 
-def _is_for_the_page(document: Document, settings: Settings, path: Path, page: Listener, port: int) -> bool:
+def _is_for_the_page(document: Document, settings: Settings, path: Path, page: ListeningAddress, port: int) -> bool:
     """Tell whether an endpoint is the page's by default (`${env:NAME:-…}`), while the page listens elsewhere."""
     node = descend(document.root, path)
     default = type(settings.extensions[str(page.path[1])].config).model_fields[_PAGE].default
     return isinstance(node, ScalarNode) and ":-" in (node.origin or "") and host_port(default)[1] == port
 
 
-def _given_a_port(document: Document, settings: Settings, to: Mapping[Listener, Listener]) -> dict[Listener, Listener]:
+def _given_a_port(
+    document: Document, settings: Settings, to: Mapping[ListeningAddress, ListeningAddress]
+) -> dict[ListeningAddress, ListeningAddress]:
     """Return the page's address for spans with a free port in place of 0, if an exporter sends there by default."""
     for listener in listeners(settings):
         if listener not in to and listener.path[0] == "extensions" and listener.path[-1] == _PAGE:
@@ -129,7 +131,7 @@ def _free_port(host: str) -> int:
     return port
 
 
-def _moved(listener: Listener, offset: int) -> Listener:
+def _moved(listener: ListeningAddress, offset: int) -> ListeningAddress:
     port = listener.port + offset
     if port > _HIGHEST:
         source = Position(Source(f"--port-offset {offset}"))
@@ -141,7 +143,7 @@ def _with_port(endpoint: str, port: int) -> str:
     return f"{endpoint.rpartition(':')[0]}:{port}"
 
 
-def _assigned(document: Document, listener: Listener) -> Iterator[str]:
+def _assigned(document: Document, listener: ListeningAddress) -> Iterator[str]:
     if listener.path != _METRICS:
         yield f"{listener}={json.dumps(listener.endpoint)}"
         return

@@ -13,7 +13,7 @@ from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.chain import PROCESSOR_ERROR
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
-from podtrail.replay.flows import SAMPLED_OUT, Flow, Flows
+from podtrail.replay.flows import SAMPLED_OUT, ProcessorFlow, Flows
 from podtrail.replay.rootless import Rootless
 from podtrail.story import duration, several
 
@@ -223,5 +223,5 @@ class ReplayTally:
         let_go = sum(flow.dropped.total() - flow.dropped[PROCESSOR_ERROR] for flow in self._deciding())
         return max(0, let_go - self._spans_by[_NOTHING] + self._spared)
 
-    def _deciding(self) -> Sequence[Flow]:
+    def _deciding(self) -> Sequence[ProcessorFlow]:
         return [flow for flow in self._flows.flows if flow.processor in self._samplers]

@@ -19,7 +19,7 @@ REJECTED = "rejected"
 
 
 @dataclass(slots=True)
-class Flow:
+class ProcessorFlow:
     """The spans of one processor in one pipeline."""
 
     pipeline: str
@@ -41,13 +41,13 @@ class Flows:
     """Counts the spans of the processors of a `Replayer`, whose parameter `around` is the method of this name."""
 
     def __init__(self, failures: Failures) -> None:
-        self.flows: list[Flow] = []
+        self.flows: list[ProcessorFlow] = []
         self._failures = failures
 
     def around(self, processor: Processor, context: Context) -> Processor:
         """Return what takes the processor's place in its chain."""
         inner = contained(processor, context) if self._failures == "contain" else processor
-        flow = Flow(context.pipeline, context.id, inner.held)
+        flow = ProcessorFlow(context.pipeline, context.id, inner.held)
         self.flows.append(flow)
         counted = _CountedProcessor(inner, context.ledger, flow)
         return cast("Processor", _NamedFailures(counted, context.id)) if self._failures == "name" else counted
@@ -68,7 +68,7 @@ def place_of(error: BaseException) -> str:
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
-def _fault(flow: Flow) -> str:
+def _fault(flow: ProcessorFlow) -> str:
     unaccounted = flow.unaccounted()
     amount = abs(unaccounted)
     if not amount:
@@ -107,7 +107,7 @@ class _CountedProcessor:
 
     passes_on = False
 
-    def __init__(self, inner: Processor, ledger: Ledger, flow: Flow) -> None:
+    def __init__(self, inner: Processor, ledger: Ledger, flow: ProcessorFlow) -> None:
         self._inner = inner
         self._ledger = ledger
         self._flow = flow
