@@ -13,7 +13,7 @@ from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.chain import PROCESSOR_ERROR
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
-from podtrail.replay.flows import SAMPLED_OUT, ProcessorFlow, Flows
+from podtrail.replay.flows import SAMPLED_OUT, Flows, ProcessorFlow
 from podtrail.replay.rootless import Rootless
 from podtrail.story import duration, several
 
