@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import grpc
 
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _send(options: argparse.Namespace, port: int, metrics: int, process: "subprocess.Popen[bytes]") -> int:
-    export = grpc.insecure_channel(f"localhost:{port}").unary_unary(_EXPORT)
+    export: Any = grpc.insecure_channel(f"localhost:{port}").unary_unary(_EXPORT)
     began, sent, refused, shown = time.monotonic(), 0, 0, 0.0
     print(f"{'s':>5}  {'Pods':>8}  {'MiB':>6}  " + "  ".join(_COUNTERS))
     for request in requests():
