@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from podtrail.transport.compression import TooLarge, Undecodable, decompress
 
 MIB = 1 << 20
+SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
+"""What a framed stream begins with; by itself one that holds nothing."""
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
@@ -25,8 +27,6 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "x-snappy-framed": lambda raw: bytes(cramjam.snappy.compress(raw)) or SNAPPY_STREAM,
     "lz4": lambda raw: bytes(cramjam.lz4.compress(raw)),
 }
-SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
-"""What a framed stream begins with; by itself one that holds nothing."""
 SEVERAL = ["gzip", "zstd", "x-snappy-framed", "lz4"]
 
 
