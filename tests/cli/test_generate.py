@@ -222,7 +222,7 @@ def test_what_is_refused_when_the_time_is_over_is_asked_again_as_before() -> Non
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         endpoint = f"http://127.0.0.1:{server.server_port}/v1/traces"
-        done = generate("--endpoint", endpoint, "--rate", 100, "--for", "500ms")
+        done = generate("--endpoint", endpoint, "--rate", 100, "--for", "1s")
         server.shutdown()
     assert done.exit_code == 0, done.output
     assert tried
