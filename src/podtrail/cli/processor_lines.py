@@ -10,7 +10,6 @@ import click
 from podtrail.cli.reading import Failed
 from podtrail.component import ComponentError
 from podtrail.config import printable
-from podtrail.lru import Lru
 from podtrail.replay.flows import Flows, place_of
 
 _LOG = logging.getLogger("podtrail")
@@ -23,7 +22,7 @@ class _Lines(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._printed: Lru[str, None] = Lru(_MOST_REMEMBERED)
+        self._printed: dict[str, None] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message behind the component's id, and the place that an exception comes from."""
@@ -32,7 +31,9 @@ class _Lines(logging.Handler):
         place = place_of(error) if error is not None else ""
         line = f"{component}: {record.getMessage()}{place}" if component else f"{record.getMessage()}{place}"
         if line not in self._printed and not record.getMessage().startswith(_SAID_AT_THE_END):
-            self._printed.put(line, None)
+            self._printed[line] = None
+            if len(self._printed) > _MOST_REMEMBERED:
+                del self._printed[next(iter(self._printed))]
             click.echo(f"podtrail: {printable(line)}", err=True)
 
 
