@@ -250,7 +250,6 @@ class OtlpReceiver:
             self._refused.add(spans, self._id, transport)
             raise
 
-
     async def _decoded(self, raw: bytes, encoding: Encoding) -> Intake:
         if encoding is Encoding.PROTOBUF:
             read = read_request
