@@ -1,5 +1,6 @@
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,14 @@ def test_no_output_repeats_a_secret(text: str, output: str) -> None:
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_is_no_secret_is_shown_by_every_output(text: str, output: str) -> None:
     assert SHOWN[output](text).endswith(text)
+
+
+@pytest.mark.parametrize("piece", ["a-", "a:b@", "x=", "://a:", "eyJ", "token ", "-----BEGIN"])
+def test_long_texts_are_searched_in_linear_time(piece: str) -> None:
+    began = time.process_time()
+    text = Redaction({}).text(piece * 20_000)
+    assert len(text) > 0
+    assert time.process_time() - began < 10, "a search in quadratic time takes minutes"
 
 
 def test_values_of_files_and_variables_are_shown_by_their_origin(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ _COMMANDS: Final = {
     "demo": ("demo", "Simulate a cluster and show its scheduling on the page, without any set-up."),
     "validate": ("validate", "Check a configuration and report everything that is wrong."),
     "components": ("components", "List the components there are."),
-    "print-config": ("print_config", "Print the configuration, merged and resolved, without secrets."),
+    "print-config": ("print_config", "Print the configuration, merged, without secrets."),
     "replay": ("replay", "Run recorded traces through a configuration's processors, in virtual time."),
     "test": ("test", "Run tests of policies: what they keep, for which reason."),
     "record": ("record", "Write what comes over OTLP, or stands in other programs' files, to a recording."),

@@ -12,7 +12,7 @@ _OPENLY: Final = re.compile(r"(?i)(file|path|url|name|names|seconds|timeout|form
 """What is said about a secret, not the secret: `password_file`."""
 _USER: Final = re.compile(
     r"""(?<=://)(?:
-        [^/?\#@:\s"']+:(?!\d{1,5}(?:[/?\#]|$))[^\s"']*@(?=[\w.\[-])  # a password may have / and @, a port has not
+        [^/?\#@:\s"']{1,128}:(?!\d{1,5}(?:[/?\#]|$))[^\s"']{0,256}@(?=[\w.\[-])  # a password may have / and @, a port has not
         |[^/?\#\s"']*@
     )""",
     re.VERBOSE,
@@ -21,7 +21,7 @@ _SHAPES: Final = re.compile(
     r"""(?:
         (?i:\bbearer|\btoken|\bbasic)\s+(?=[\w.~+/-]*[\d=])(?P<scheme>[\w.~+/-]{8,}=*)
         |(?i:pas+w(?:or)?d|pwd|secret|token|api[-_]?key|account_?key|access_?key|signature)=(?P<pair>[^;&\s"',]+)
-        |(?<![\w/.@])[\w.+-]+:(?P<user>(?!\d{1,5}\b)[^\s:@/"']{3,})@(?!sha256:)[\w-]+(?:\.[\w-]+|:\d)
+        |(?<![\w/.@+-])[\w.+-]{1,64}:(?P<user>(?!\d{1,5}\b)[^\s:@/"']{3,128})@(?!sha256:)[\w-]+(?:\.[\w-]+|:\d)
         |(?P<whole>
             \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?
             |\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
