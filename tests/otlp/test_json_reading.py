@@ -178,7 +178,7 @@ def test_a_bad_resource_or_scope_costs_its_spans() -> None:
         (b"\xef\xbb\xbf{}", "line 1 column 1"),
         ("{}".encode("utf-16"), "not UTF-8 at byte 0"),
         (b'{"a":NaN}', "NaN without quotes"),
-        (b"[" * 15_000, "nested too deep"),
+        (b"[         " * 100_000, "nested too deep"),
         (b"[]", "the request is a list instead of an object"),
         (b"null", "the request is null instead of an object"),
         (b'{"resourceSpans":{}}', "resourceSpans is an object instead of a list"),
