@@ -12,7 +12,7 @@ _OPENLY: Final = re.compile(r"(?i)(file|path|url|name|names|seconds|timeout|form
 """What is said about a secret, not the secret: `password_file`."""
 _USER: Final = re.compile(
     r"""(?<=://)(?:
-        [^/?\#@:\s"']{1,128}:(?!\d{1,5}(?:[/?\#]|$))[^\s"']{0,256}@(?=[\w.\[-])  # a password may have / and @, a port has not
+        [^/?\#@:\s"']{1,128}:(?!\d{1,5}(?:[/?\#]|$))[^\s"']{0,256}@(?=[\w.\[-])  # a password may have / and @
         |[^/?\#\s"']*@
     )""",
     re.VERBOSE,
