@@ -17,7 +17,9 @@ Each command with its options, as `--help` prints them. After `./dev run` the co
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([_HEAD, *_commands(podtrail, click.Context(podtrail, info_name="podtrail", **podtrail.context_settings))])
+    return "\n".join(
+        [_HEAD, *_commands(podtrail, click.Context(podtrail, info_name="podtrail", **podtrail.context_settings))]
+    )
 
 
 def _commands(command: click.Command, context: click.Context) -> Iterator[str]:
