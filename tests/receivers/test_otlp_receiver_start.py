@@ -46,7 +46,7 @@ def test_an_impossible_configuration_is_refused(protocols: Any) -> None:
 
 
 def test_what_grpc_cannot_honour_is_refused_with_the_reason() -> None:
-    with pytest.raises(ValidationError, match="min_version can't be 1.3: gRPC's library accepts 1.2 and 1.3"):
+    with pytest.raises(ValidationError, match=r"min_version can't be 1\.3: gRPC's library accepts 1\.2 and 1\.3"):
         config({"grpc": {"tls": CERTIFICATE | {"min_version": "1.3"}}})
 
 
