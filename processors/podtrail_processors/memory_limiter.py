@@ -7,13 +7,12 @@ anything is refused, freed memory is given back to the system, garbage is collec
 """
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from podtrail.component import Context, Factory, Refused, StartError, Taken
+from podtrail.component.container import container_limit
 from podtrail.component.passing import PassingProcessor
 from podtrail.config.model import WarningPath
 from podtrail.config.types import SECOND, Model, NonNegativeDuration
@@ -29,7 +28,6 @@ _LEAST_SHRUNK = 1 << 20
 _WORTH = 0.05
 """Share of the memory that a collection has to free to be worth repeating as often."""
 _MOST_DOUBLED = 20
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class Config(Model):
@@ -105,7 +103,7 @@ class Config(Model):
     def allowed_bytes(self) -> int:
         """Return the bytes above which spans are refused; 0 if the memory of the machine is not known."""
         try:
-            return self.soft_limit(0 if self.limit_mib else total_memory())
+            return self.soft_limit(0 if self.limit_mib else total_memory(container_limit()))
         except StartError:
             return 0
 
@@ -258,8 +256,8 @@ class MemoryLimiter(PassingProcessor):
         self._taken, self._arrived = predecessor._taken, predecessor._arrived
 
 
-def total_memory(cgroup_limits: Sequence[str] = _CGROUP_LIMITS) -> int:
-    """Return the bytes of memory there are: the machine's, or the control group's limit if that is less.
+def total_memory(container: int) -> int:
+    """Return the bytes of memory there are: the machine's, or the container's limit (0: none) if that is less.
 
     Raises:
         StartError: the system does not say.
@@ -268,18 +266,11 @@ def total_memory(cgroup_limits: Sequence[str] = _CGROUP_LIMITS) -> int:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError) as error:
         raise StartError("the memory of this machine is not known: set limit_mib") from error
-    for path in cgroup_limits:
-        try:
-            limit = Path(path).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        if limit.isdecimal():
-            total = min(total, int(limit))
-    return total
+    return min(total, container or total)
 
 
 def _create(config: Config, context: Context) -> MemoryLimiter:
-    total = 0 if config.limit_mib else total_memory()
+    total = 0 if config.limit_mib else total_memory(container_limit())
     return MemoryLimiter(config, total, context)
 
 

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.component import Context, EnrichingMemories, Ledger, Refused
+from podtrail.component.container import container_limit
 from podtrail.component.registry import find
 from podtrail.config import Document
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
 from podtrail.pipeline.host import Host, make_chain
-from podtrail.pipeline.memory_budget import PROCESS_BYTES, container_limit, excess, memory_budget
+from podtrail.pipeline.memory_budget import PROCESS_BYTES, excess, memory_budget
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.story.library import Library
 from podtrail.testing.attempts import START, MadeAttempt
@@ -53,7 +54,7 @@ def failing(numbers: Iterable[int], start: int = START) -> Batch:
     return Batch([group for one in made for group in one.groups()], start)
 
 
-def size_after(host: Host, chain: object, library: Library) -> int:
+def size_after(host: Host) -> int:
     """Return the traced bytes once all memories have shrunk."""
     while host.enriching.size() > MIB // 8:
         host.enriching.shrink()
@@ -83,12 +84,12 @@ def test_what_takes_memory_after_the_last_span_has_left_shrinks(mode: str) -> No
     pass_through(range(20), START)
     tracemalloc.start()
     try:
-        empty = size_after(host, chain, library)
+        empty = size_after(host)
         for first in range(20, pods, 20):
             pass_through(range(first, first + 20), START + first * SECOND)
         gc.collect()
         full = tracemalloc.get_traced_memory()[0] - empty
-        left = size_after(host, chain, library) - empty
+        left = size_after(host) - empty
     finally:
         tracemalloc.stop()
     assert left < full / large(3, 4)

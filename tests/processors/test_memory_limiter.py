@@ -9,6 +9,7 @@ from podtrail_processors.memory_limiter import FACTORY, Config, MemoryLimiter, t
 from pydantic import ValidationError
 
 from podtrail.component import Context, Refused
+from podtrail.component.container import container_limit
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor
@@ -106,11 +107,11 @@ def test_a_percentage_of_this_machine_can_be_used() -> None:
 
 def test_a_container_has_the_memory_that_its_control_group_allows(tmp_path: Path) -> None:
     limit = tmp_path / "memory.max"
-    machine = total_memory([])
+    machine = total_memory(container_limit([]))
     limit.write_text("max\n")
-    assert total_memory([str(limit), str(tmp_path / "missing")]) == machine
+    assert total_memory(container_limit([str(limit), str(tmp_path / "missing")])) == machine
     limit.write_text("1048576\n")
-    assert total_memory([str(limit)]) == MIB
+    assert total_memory(container_limit([str(limit)])) == MIB
 
 
 @pytest.mark.parametrize(

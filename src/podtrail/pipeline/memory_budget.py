@@ -5,7 +5,6 @@ enrich take shares of the rest (`Context.memory_budget`) where the configuration
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from podtrail.component import BoundsMemory, LimitsMemory
@@ -16,20 +15,6 @@ PROCESS_BYTES: Final = 100 << 20
 _LEAST: Final = 16 << 20
 _CONTAINER_SHARE: Final = 0.8
 """Of a container's limit: the rest is for what comes between two looks."""
-_CGROUP_LIMITS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_UNLIMITED: Final = 1 << 60
-
-
-def container_limit() -> int:
-    """Return the bytes of memory that the container may use; 0 if nothing limits it."""
-    for path in _CGROUP_LIMITS:
-        try:
-            limit = Path(path).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        if limit.isdecimal() and int(limit) < _UNLIMITED:
-            return int(limit)
-    return 0
 
 
 def memory_budget(settings: Settings, container: int = 0) -> int:

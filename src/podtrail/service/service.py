@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from podtrail.component import BatchObserver, Metrics, ServesPage, StartError
+from podtrail.component.container import container_limit
 from podtrail.component.own_spans import own_span
 from podtrail.config import ConfigError
 from podtrail.durable.store import DurableStore
@@ -19,7 +20,7 @@ from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.ledger import Balance
-from podtrail.pipeline.memory_budget import container_limit, excess, memory_budget
+from podtrail.pipeline.memory_budget import excess, memory_budget
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
 from podtrail.service.log_ring import LogRing
