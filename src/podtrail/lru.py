@@ -29,6 +29,13 @@ class Lru(OrderedDict[K, V]):
         return self.popitem(last=False) if len(self) > self.most else None
 
 
+def forget_oldest(table: OrderedDict[K, V], parts: int) -> None:
+    """Forget the oldest of so many equal parts of a table, and rebuild it."""
+    for _ in range(-(-len(table) // parts)):
+        table.popitem(last=False)
+    fit(table)
+
+
 def fit(table: dict[K, V]) -> None:
     """Rebuild the table of a dict for its present entries: it keeps the size that it once needed."""
     entries = list(table.items())

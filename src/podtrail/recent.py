@@ -1,6 +1,6 @@
 """A memory of bounded size and age."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, Literal, TypeVar
 
 from podtrail.lru import Lru, fit
@@ -8,6 +8,11 @@ from podtrail.lru import Lru, fit
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 Reason = Literal["ttl", "full", "memory"]
+
+
+def first(times: Iterable[int | None]) -> int | None:
+    """Return the earliest of some times; None if there is none."""
+    return min((time for time in times if time is not None), default=None)
 
 
 _FEW_PARTS = 2

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from podtrail.recent import Reason, Recent
+from podtrail.recent import Reason, Recent, first
 from podtrail_processors.link_stitching.neighbours import CreatingRequest, EtcdWrite, NamedCreation
 
 _REFUSED: Final = 300
@@ -27,8 +27,7 @@ class CreationMemory:
 
     def deadline(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
-        dues = (self._asked.deadline(), self._written.deadline())
-        return min((due for due in dues if due is not None), default=None)
+        return first((self._asked.deadline(), self._written.deadline()))
 
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail.pod_identity import PodDirectory, PodEvidence, SpanSource, in_cluster, sound_place, sound_uid
-from podtrail.recent import Reason, Recent
+from podtrail.recent import Reason, Recent, first
 from podtrail_processors.link_stitching.clocks import ClockPairs
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.creations import CreationMemory
@@ -93,7 +93,7 @@ class StitchingMemory:
 
     def deadline(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
-        return min((due for part in self._parts if (due := part.deadline()) is not None), default=None)
+        return first(part.deadline() for part in self._parts)
 
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts of everything, because memory is short."""

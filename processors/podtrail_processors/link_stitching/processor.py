@@ -7,6 +7,7 @@ from functools import partial
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, raw_span_reader
+from podtrail.recent import first
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
@@ -116,7 +117,7 @@ class LinkStitching:
     def _plan_forgetting(self) -> None:
         merger = self._merger.deadline() if self._merger else None
         lives = self._lives.forgetting() if self._lives else None
-        due = min((one for one in (self._memory.deadline(), merger, lives) if one is not None), default=None)
+        due = first((self._memory.deadline(), merger, lives))
         self._forgetting = None if due is None else due - due % -self._forgetting_step
 
     @property
@@ -237,8 +238,7 @@ class LinkStitching:
 
     def deadline(self) -> int | None:
         """Return when the first held spans leave, the first life is reported or the first entries are forgotten."""
-        dues = (self._room.due(), self._lives.deadline() if self._lives else None, self._forgetting)
-        return min((due for due in dues if due is not None), default=None)
+        return first((self._room.due(), self._lives.deadline() if self._lives else None, self._forgetting))
 
     def held(self) -> int:
         """Return the number of spans held."""
@@ -258,8 +258,7 @@ class LinkStitching:
         if self._lives is not None and predecessor._lives is not None:
             self._lives.move_in(predecessor._lives, now)
         self._plan_forgetting()
-        planned = (self._forgetting, predecessor._forgetting)
-        self._forgetting = min((due for due in planned if due is not None), default=None)
+        self._forgetting = first((self._forgetting, predecessor._forgetting))
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Let go of everything, numbered and linked by what is known now."""

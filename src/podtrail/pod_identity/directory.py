@@ -11,7 +11,7 @@ from podtrail.pod_identity.clusters import cluster_of, in_cluster, may_be_same
 from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
 from podtrail.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
 from podtrail.pod_identity.sighting import CREATE
-from podtrail.recent import Reason, Recent
+from podtrail.recent import Reason, Recent, first
 
 Forgotten = Callable[[str, Reason], None]
 """Told of each entry that is no longer remembered: its kind, and why."""
@@ -73,7 +73,7 @@ class PodDirectory:
 
     def deadline(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
-        return min((due for recent in self._recents() if (due := recent.deadline()) is not None), default=None)
+        return first(recent.deadline() for recent in self._recents())
 
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts of everything."""

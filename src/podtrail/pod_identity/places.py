@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from podtrail.lru import Lru, fit
+from podtrail.lru import Lru, forget_oldest
 
 CLOCK_SLACK: Final = 1_000_000_000
 """How far the API server's clock may be ahead of or behind the scheduler's, nanoseconds."""
@@ -22,9 +22,7 @@ class Places:
 
     def shrink(self) -> None:
         """Forget the older half of the places."""
-        for _ in range((len(self._pods) + 1) // 2):
-            self._pods.popitem(last=False)
-        fit(self._pods)
+        forget_oldest(self._pods, 2)
 
     def note(self, place: str, uid: str, since: int) -> bool:
         """Remember that a Pod was at a place at a time (Unix nanoseconds); return whether that was news."""

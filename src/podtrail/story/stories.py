@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from podtrail.component import ObservedPod
-from podtrail.lru import Lru
+from podtrail.lru import Lru, forget_oldest
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, cluster_name, split
 from podtrail.story.attempt import AttemptStory, SpanFindings, read_root, read_roots
@@ -434,9 +434,8 @@ class Stories:
         """Forget the older half of Pods, attempts and findings."""
         self._make_room(self._size // 2, self._findings_size // 2)
         self.past.shrink(self.past.size // 2)
-        for remembered in (self._fates, self._let_go):
-            for _ in range((len(remembered) + 1) // 2):
-                remembered.popitem(last=False)
+        forget_oldest(self._fates, 2)
+        forget_oldest(self._let_go, 2)
 
     def _forget(self) -> None:
         # Attempts that are past take what Pods leave, and never less than `_least_past`.

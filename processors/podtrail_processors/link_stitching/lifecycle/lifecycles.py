@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from podtrail.component import Context
-from podtrail.lru import Lru, fit
+from podtrail.lru import Lru, forget_oldest
 from podtrail.otlp import Group, Value, cluster_name
-from podtrail.recent import Recent
+from podtrail.recent import Recent, first
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.lifecycle.ids import trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part, bounded
@@ -142,8 +142,7 @@ class Lifecycles:
 
     def forgetting(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
-        dues = (self._lives.deadline(), self._calls.deadline())
-        return min((due for due in dues if due is not None), default=None)
+        return first((self._lives.deadline(), self._calls.deadline()))
 
     def forget(self, now: int) -> None:
         """Forget what is too old; lives are reported before, with the next `expire`."""
@@ -154,9 +153,7 @@ class Lifecycles:
         """Forget the oldest of so many equal parts; lives are reported before, with the next `expire`."""
         self._calls.shrink(parts)
         self._lives.shrink(parts)
-        for _ in range(-(-len(self._rooted) // parts)):
-            self._rooted.popitem(last=False)
-        fit(self._rooted)
+        forget_oldest(self._rooted, parts)
 
     def expire(self, now: int, limit: int) -> list[Group]:
         """Return what is due by now, about `limit` spans of it, and what had to go early."""

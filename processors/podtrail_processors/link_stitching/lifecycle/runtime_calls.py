@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from podtrail.recent import Reason, Recent
+from podtrail.recent import Reason, Recent, first
 from podtrail_processors.link_stitching.lifecycle.part import Part
 
 _MOST_OF_A_TRACE: Final = 64
@@ -63,8 +63,7 @@ class RuntimeCalls:
 
     def deadline(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
-        dues = (self._pods.deadline(), self._waiting.deadline())
-        return min((due for due in dues if due is not None), default=None)
+        return first((self._pods.deadline(), self._waiting.deadline()))
 
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts."""
