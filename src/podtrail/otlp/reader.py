@@ -9,50 +9,37 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from podtrail.otlp.lite import SCOPE_SPANS, lite_type
 
 
-class SpanFields(Protocol):
+class _Fields(Protocol):
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    flags: int
+    kind: int
+    start_time_unix_nano: int
+    end_time_unix_nano: int
+    status: bytes
+    """A Status message, for `status_code`."""
+    attributes: Sequence[bytes]
+    """KeyValue messages, for `values.read_key_value`."""
+    events: Sequence[bytes]
+    links: Sequence[bytes]
+
+    def HasField(self, field_name: str) -> bool:  # noqa: N802 - protobuf's
+        """Return whether a field that does not repeat is there, be it empty."""
+
+
+class SpanFields(_Fields, Protocol):
     """The fields of a span under OTLP's names, strings as bytes. Reading one that was not asked for raises."""
 
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes
     trace_state: bytes
-    flags: int
     name: bytes
-    kind: int
-    start_time_unix_nano: int
-    end_time_unix_nano: int
-    status: bytes
-    """A Status message, for `status_code`."""
-    attributes: Sequence[bytes]
-    """KeyValue messages, for `values.read_key_value`."""
-    events: Sequence[bytes]
-    links: Sequence[bytes]
-
-    def HasField(self, field_name: str) -> bool:  # noqa: N802 - protobuf's
-        """Return whether a field that does not repeat is there, be it empty."""
 
 
-class SpanValues(Protocol):
+class SpanValues(_Fields, Protocol):
     """The fields of a span under OTLP's names, strings as text. Reading one that was not asked for raises."""
 
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes
     trace_state: str
-    flags: int
     name: str
-    kind: int
-    start_time_unix_nano: int
-    end_time_unix_nano: int
-    status: bytes
-    """A Status message, for `status_code`."""
-    attributes: Sequence[bytes]
-    """KeyValue messages, for `values.read_key_value`."""
-    events: Sequence[bytes]
-    links: Sequence[bytes]
-
-    def HasField(self, field_name: str) -> bool:  # noqa: N802 - protobuf's
-        """Return whether a field that does not repeat is there, be it empty."""
 
 
 def span_reader(fields: Collection[str]) -> Callable[[bytes], Sequence[SpanValues]]:
