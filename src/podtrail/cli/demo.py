@@ -1,6 +1,5 @@
 """`podtrail demo`: the main job, or a recorded story, from what is installed alone."""
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -38,16 +37,18 @@ def command(context: click.Context, story: bool, exit_when_done: bool, port_offs
 
     It needs no cluster, no checkout and no configuration. Open the address that it prints; Ctrl-C ends it.
     """
-    os.environ.setdefault("STORY", str(_shipped("story.otlp.zst")))
     config = str(_shipped("page.yaml" if story else "pipeline.yaml"))
     folder = output or Path(tempfile.mkdtemp(prefix="podtrail-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
-    written = {"path": "kept.jsonl", "decisions_path": "decisions.jsonl"}
-    written = {} if story else {f"exporters.file.{key}": str(folder.resolve() / name) for key, name in written.items()}
+    if story:
+        changed = {"receivers.otlp_json_file.include": f'["{_shipped("story.otlp.zst")}"]'}
+    else:
+        names = {"path": "kept.jsonl", "decisions_path": "decisions.jsonl"}
+        changed = {f"exporters.file.{key}": str(folder.resolve() / name) for key, name in names.items()}
     context.invoke(
         run,
         config=(config,),
-        assignments=tuple(f"{key}={path}" for key, path in written.items()),
+        assignments=tuple(f"{key}={value}" for key, value in changed.items()),
         gates=frozenset(),
         exit_when_done=exit_when_done,
         port_offset=port_offset,
