@@ -63,7 +63,7 @@ async def test_a_backend_that_is_down_sheds_to_the_next_and_comes_back() -> None
 
 
 async def test_a_backend_that_stands_still_sheds_to_the_next() -> None:
-    async with gateways(5) as backends, balancing(backends, otlp={"timeout": "300ms"}) as here:
+    async with gateways(5) as backends, balancing(backends, otlp={"timeout": "5s"}) as here:
         backends[2].gate.clear()
         here.offer(batch_of(*range(100)))
         await here.settle()
