@@ -1,3 +1,4 @@
+import io
 import json
 import logging
 import time
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.cli.print_config import to_yaml
+from podtrail.cli.reading import Failed
 from podtrail.config import Document
 from podtrail.config.problem import Position, Problem, Source
 from podtrail.config.redaction import Redaction
@@ -163,12 +165,27 @@ def record(text: str) -> logging.LogRecord:
     return logging.makeLogRecord({"name": "podtrail", "msg": text})
 
 
+def shown_by_command(text: str) -> str:
+    shown = io.StringIO()
+    Failed(text).show(shown)
+    return shown.getvalue().removesuffix("\n")
+
+
+def shown_in_traceback(text: str) -> str:
+    error = ValueError(text)
+    made = logging.makeLogRecord({"name": "podtrail", "msg": "failed", "exc_info": (ValueError, error, None)})
+    stack: str = json.loads(JsonFormatter().format(made))["stacktrace"]
+    return stack
+
+
 SHOWN: Mapping[str, Callable[[str], str]] = {
     "support bundle": lambda text: Redaction({}).text(text),
     "configuration in a support bundle": lambda text: str(Redaction({}).configuration({"anything": text})["anything"]),
     "print-config": shown_by_print_config,
     "error": lambda text: Problem(Position(Source("c.yaml")), (), text).headline,
     "log": lambda text: json.loads(JsonFormatter().format(record(text)))["msg"],
+    "failure of a command": shown_by_command,
+    "traceback in the log": shown_in_traceback,
     "log on a terminal": lambda text: ConsoleFormatter().format(record(text)),
 }
 

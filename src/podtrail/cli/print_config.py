@@ -11,7 +11,7 @@ from podtrail.cli.options import config_options, reporting
 from podtrail.config import Document
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from podtrail.config.scalars import read_plain
-from podtrail.config.secret_keys import REDACTED, credentials_in, is_secret_key, without
+from podtrail.config.secret_keys import REDACTED, is_secret_key, redacted
 from podtrail.config.shape import Shape
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.pipeline.settings import Settings, read_settings
@@ -102,9 +102,9 @@ def _redact(node: Node, shapes: list[Shape], key: str = "") -> Any:
         case ScalarNode() if is_secret_key(key) or any(shape.is_secret for shape in shapes):
             return REDACTED
         case ScalarNode(origin=origin) if origin:
-            return without(origin, credentials_in(origin))
+            return redacted(origin)
         case ScalarNode(value=str(text)):
-            return _escaped(without(text, credentials_in(text)))
+            return _escaped(redacted(text))
         case ScalarNode():
             return node.value
         case ListNode():

@@ -10,6 +10,7 @@ import click
 from podtrail.cli.reading import Failed
 from podtrail.component import ComponentError
 from podtrail.config import printable
+from podtrail.config.secret_keys import redacted
 from podtrail.replay.flows import Flows, place_of
 
 _LOG = logging.getLogger("podtrail")
@@ -34,7 +35,7 @@ class _Lines(logging.Handler):
             self._printed[line] = None
             if len(self._printed) > _MOST_REMEMBERED:
                 del self._printed[next(iter(self._printed))]
-            click.echo(f"podtrail: {printable(line)}", err=True)
+            click.echo(f"podtrail: {printable(redacted(line))}", err=True)
 
 
 @contextmanager

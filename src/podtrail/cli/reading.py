@@ -15,6 +15,7 @@ from podtrail.cli.output_file import whole_recording
 from podtrail.cli.progress import shown
 from podtrail.config import printable
 from podtrail.config.document import source_files
+from podtrail.config.secret_keys import redacted
 from podtrail.recording import Damage, OtherSignal, Record, RecordingForm, RecordingWriter
 from podtrail.recording.merging import merged
 from podtrail.story import several
@@ -30,7 +31,7 @@ class Failed(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line to standard error."""
-        click.echo(f"podtrail: {printable(self.message)}", file=file, err=True)
+        click.echo(f"podtrail: {printable(redacted(self.message))}", file=file, err=True)
 
 
 class Unusable(Failed):

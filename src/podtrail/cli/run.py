@@ -15,6 +15,7 @@ from podtrail.cli.ports import advice, in_use, moved
 from podtrail.cli.report import show_warnings
 from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod, ObservedPod
 from podtrail.config import Document, printable
+from podtrail.config.secret_keys import redacted
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
 from podtrail.pipeline.settings import Settings, read_settings
@@ -80,7 +81,7 @@ def command(
                 service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
             )
         except ComponentError as error:
-            click.echo(f"podtrail: {error}{f'; {advice(settings)}' if taken(error) else ''}", err=True)
+            click.echo(f"podtrail: {redacted(str(error))}{f'; {advice(settings)}' if taken(error) else ''}", err=True)
             code = 1
         else:
             told.print(service, serving=False)

@@ -28,12 +28,13 @@ def shown(lines: Sequence[str], number: int, column: int) -> tuple[str, int] | N
         return None
     told, at, place = "", 0, None
     for start, end in sorted({*_values(text), *credentials_in(text)}):
-        if start < at or start == end:
-            continue
-        if place is None and column - 1 < end:
-            place = len(told) + min(column - 1, start) - at
-        told += text[at:start] + REDACTED
-        at = end
+        if start < at:
+            at = max(at, end)
+        elif start < end:
+            if place is None and column - 1 < end:
+                place = len(told) + min(column - 1, start) - at
+            told += text[at:start] + REDACTED
+            at = end
     place = len(told) + column - 1 - at if place is None else place
     return told + text[at:], place + 1
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from podtrail.config.excerpt import shown
 from podtrail.config.printable import printable
-from podtrail.config.secret_keys import credentials_in, without
+from podtrail.config.secret_keys import redacted
 
 Path = tuple[str | int, ...]
 """Keys and list indexes from the root of a configuration."""
@@ -53,13 +53,12 @@ class Problem:
     def headline(self) -> str:
         """`file:line:col: path::to::key: what`, one line."""
         path = "::".join(map(str, self.path))
-        message = without(self.message, credentials_in(self.message))
-        return printable(": ".join(part for part in (str(self.position), path, message) if part))
+        return printable(": ".join(part for part in (str(self.position), path, redacted(self.message)) if part))
 
     @property
     def details(self) -> tuple[str, ...]:
         """The line in question, without secrets, with a caret under it, then the hint."""
-        hint = (f"  {printable(without(self.hint, credentials_in(self.hint)))}",) if self.hint else ()
+        hint = (f"  {printable(redacted(self.hint))}",) if self.hint else ()
         return (*self._excerpt(), *hint)
 
     def _excerpt(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from podtrail.config.secret_keys import REDACTED, credentials_in, is_secret_key, without
+from podtrail.config.secret_keys import REDACTED, is_secret_key, redacted
 from podtrail.config.shape import Shape
 
 _LEAST: Final = 6
@@ -59,7 +59,7 @@ class Redaction:
         written = self._secrets | {json.dumps(secret, ensure_ascii=False)[1:-1] for secret in self._secrets}
         for secret in sorted(written, key=len, reverse=True):
             text = text.replace(secret, REDACTED)
-        return without(text, credentials_in(text))
+        return redacted(text)
 
     def _redact(self, value: Any, shapes: Sequence[Shape]) -> Any:
         match value:

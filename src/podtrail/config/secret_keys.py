@@ -60,10 +60,10 @@ def credentials_in(text: str) -> Iterator[Stretch]:
             yield url.start() + value.start(1), url.start() + value.end(1)
 
 
-def without(text: str, stretches: Iterator[Stretch]) -> str:
-    """Return a text with `REDACTED` in the place of each of these stretches."""
+def redacted(text: str) -> str:
+    """Return a text with `REDACTED` in the place of each secret in it."""
     told, at = [], 0
-    for start, end in sorted(stretches):
+    for start, end in sorted(credentials_in(text)):
         if start >= at:
             told += [text[at:start], REDACTED]
         at = max(at, end)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal, TextIO
 
 from podtrail.component import LogLines
-from podtrail.config.secret_keys import credentials_in, without
+from podtrail.config.secret_keys import redacted
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _BIDI = (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -44,8 +44,7 @@ def _library(record: logging.LogRecord) -> str:
 
 def _message(record: logging.LogRecord) -> str:
     """Return the message without users and queries of URLs, and without tokens: exceptions of libraries repeat them."""
-    text = record.getMessage()
-    return without(text, credentials_in(text))
+    return redacted(record.getMessage())
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -62,7 +61,7 @@ class ConsoleFormatter(logging.Formatter):
         lines = several.lines if isinstance(several, LogLines) else (_message(record),)
         message = "\n".join(line.translate(_CONTROL) for line in lines)
         line = f"{_moment(record)[11:-1]} {_level(record):5} {f'{component}: ' if component else ''}{message}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return f"{line}\n{redacted(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
@@ -77,7 +76,7 @@ class JsonFormatter(logging.Formatter):
         if library := _library(record):
             entry["logger"] = library
         if record.exc_info:
-            entry["stacktrace"] = self.formatException(record.exc_info)
+            entry["stacktrace"] = redacted(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=False).translate(_BEYOND_JSON)
 
 
