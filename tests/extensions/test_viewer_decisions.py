@@ -187,7 +187,9 @@ async def test_the_lists_of_the_api_have_pages_and_filters(viewing: Viewing) -> 
         assert await ask("?limit=1") == (["api-1"], 2)
         assert await ask("?limit=1&before=2") == (["web-0"], None)
         assert await ask("?policy=failed") == (["web-0"], None)
-        assert await ask("?decision=not_sampled") == (["api-1"], None)
+        for words, name in (("not_sampled dropped not-kept", "api-1"), ("sampled KEPT", "web-0")):
+            for word in words.split():
+                assert await ask(f"?decision={word}") == ([name], None)
         assert await ask("?q=web") == (["web-0"], None)
         assert await ask(f"?q={SECOND_TRY.trace_id.hex()}") == (["api-1"], None)
 

@@ -50,6 +50,7 @@ def passing(**query: str) -> tuple[list[str], set[str]]:
         ({"policy": "slow"}, ["web-0"]),
         ({"decision": "not_sampled"}, ["api-1"]),
         ({"decision": "dropped"}, ["api-1"]),
+        ({"decision": "Not-Kept"}, ["api-1"]),
         ({"decision": "kept"}, ["web-0"]),
         ({"pod": "prod/api-1"}, ["api-1"]),
         ({"pod": "web-*"}, ["web-0"]),
@@ -79,7 +80,7 @@ def test_spans_pass_by_name_by_the_pod_of_their_trace_and_by_what_was_decided() 
     [
         ({"nonsense": "x"}, "nonsense is none of"),
         ({"pod": "x" * 257}, "at most 256"),
-        ({"decision": "lost"}, "decision is one of sampled, kept, not_sampled, dropped"),
+        ({"decision": "lost"}, "decision is one of sampled, kept, not_sampled, not_kept, dropped"),
         ({"spans": "perhaps"}, "true or false"),
         ({"decisions": "false"}, "Ask for decisions, spans or both"),
     ],

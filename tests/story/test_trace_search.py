@@ -54,6 +54,9 @@ def library() -> Library:
         ("state:unschedulable", {"web-0"}),
         ("state:ok,success", {"api-0"}),
         ("slower:1s", {"api-0", "span 1"}),
+        ("decision:Kept", {"web-0"}),
+        ("policy:fail*", {"web-0"}),
+        ("decision:not-sampled", set()),
         ("longer:6s", {"span 1"}),
         ("spans:>2 -name:x", {"web-0", "api-0"}),
         ("since:2m", {"api-0"}),
@@ -83,6 +86,7 @@ def test_a_trace_is_listed_with_its_pod_and_decision(library: Library) -> None:
     ("search", "words"),
     [
         ("state:bad", "There is no state bad. "),
+        ("decision:lost", "Decision is one of sampled, kept, not_sampled, not_kept, dropped."),
         ("nam:a", "There is no key nam:. Did you mean name:? Keys: name:, service:, state:, "),
     ],
 )

@@ -63,16 +63,16 @@ def test_what_is_as_expected_passes(write: Write) -> None:
   - name: web
 {WEB}
     expect:
-      pod web-0 attempts 1-2: kept by failed because scheduler.result=Unschedulable
+      pod web-0 attempts 1-2: sampled by failed because scheduler.result=Unschedulable
       pod web-0 attempt 2:
-        decision: kept
+        decision: Sampled
         because: /result=Un\\w+$/
         number: 2
         spans: 4
         links: [{{type: previous-attempt, to: attempt 1, resolved: true}}]
       pod web-0 attempt 1: {{decision: kept, number: 1, links: [{{type: next-attempt, to: attempt 2}}]}}
-      pod web-0 last attempt: dropped because no policy said yes
-      kept: 2
+      pod web-0 last attempt: not_sampled because no policy said yes
+      sampled: 2
       dropped: 1
       pending: 0
 """)

@@ -21,7 +21,6 @@ from podtrail_extensions.viewer.read_ahead import decided_links
 from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.views import PAGE_ROWS, PodRow
 
-DECISIONS = ("sampled", "not_sampled", "dropped")
 MAX_ROWS = 1_000
 _MANY = 2_000
 """Decisions from which on a thread looks for those asked for."""
@@ -35,7 +34,7 @@ class DecisionFilter(NamedTuple):
     policy: str = ""
     """One that said yes."""
     decision: str = ""
-    """`sampled`, `not_sampled`, `dropped`; "" for any."""
+    """`sampled`, or `not_sampled` for all that is not kept; "" for any."""
     q: str = ""
     """Part of namespace/name, of a uid, a cluster (of several) or a root's name, or how a trace id begins."""
     limit: int = PAGE_ROWS

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiohttp import web
 
 from podtrail.component import Metrics
+from podtrail.otlp.decision_words import read_decision
 from podtrail.story import (
     ANY_STATE,
     STATES_ASKED,
@@ -32,7 +33,7 @@ from podtrail_extensions.viewer.asked_host import note_host, only_here
 from podtrail_extensions.viewer.asked_range import read_range
 from podtrail_extensions.viewer.attempt_pages import AttemptPages
 from podtrail_extensions.viewer.bad_query import BadQuery, passed_over
-from podtrail_extensions.viewer.decision_views import DECISIONS, MAX_ROWS, DecisionFilter, DecisionViews
+from podtrail_extensions.viewer.decision_views import MAX_ROWS, DecisionFilter, DecisionViews
 from podtrail_extensions.viewer.drawn import in_parts
 from podtrail_extensions.viewer.guard import add_headers, refusal
 from podtrail_extensions.viewer.last_came import LastCame
@@ -354,8 +355,11 @@ def _decision_filter(request: web.Request) -> DecisionFilter:
     )
     if max(map(len, wanted[:3])) > MAX_QUERY:
         raise BadQuery(f"A filter has at most {MAX_QUERY} characters.")
-    if wanted.decision and wanted.decision not in DECISIONS:
-        raise BadQuery(f"decision is one of {', '.join(DECISIONS)}.")
+    if wanted.decision:
+        try:
+            wanted = wanted._replace(decision=read_decision(wanted.decision))
+        except ValueError as error:
+            raise BadQuery(str(error)) from None
     limit, before = (_number(query.get(name, ""), name) for name in ("limit", "before"))
     if limit is not None and not 1 <= limit <= MAX_ROWS:
         raise BadQuery(f"limit is a number from 1 to {MAX_ROWS}.")

@@ -16,6 +16,7 @@ from podtrail.cli.durations import DURATION
 from podtrail.cli.reading import Failed
 from podtrail.cli.running_page import NobodyThere, asking, endpoint_option, json_object, no_page
 from podtrail.config import printable
+from podtrail.otlp.decision_words import DECISION_CHOICES, read_decision
 from podtrail.story import DECISION_WORDS, clock, duration, several, shell_word, visible
 from podtrail.story.tap import TapFilter
 
@@ -27,6 +28,17 @@ _FIRST_NOTICE: Final = 1.5
 _NOTICES: Final = 15.0
 """Seconds from one notice that nothing matched to the next."""
 _COLOURS: Final = {"sampled": "green", "dropped": "red"}
+
+
+class _DecisionOption(click.Choice):  # type: ignore[type-arg] # generic in the stubs of newer versions alone
+    """A word for a decision, in any spelling."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return `sampled` or `not_sampled`."""
+        try:
+            return read_decision(str(value))
+        except ValueError:
+            return super().convert(value, param, ctx)
 
 
 class _Done(Exception):
@@ -110,8 +122,8 @@ class _Tap:
 )
 @click.option(
     "--decision",
-    type=click.Choice(["sampled", "kept", "not_sampled", "dropped"]),
-    help="Only these: sampled or kept; not_sampled or dropped, which both mean all that is not kept.",
+    type=_DecisionOption(DECISION_CHOICES),
+    help="Only these: sampled or kept; not_sampled, not_kept or dropped, which all mean what is not kept.",
 )
 @click.option(
     "--pod",

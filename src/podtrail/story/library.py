@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
+from podtrail.otlp.decision_words import fits_decision
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.attempt_comparison import AttemptComparison, compare_attempts
 from podtrail.story.cases import OtherPods, PodContext
@@ -414,6 +415,8 @@ def selector(
 ) -> Callable[[DecisionEntry], bool] | None:
     """Return a test for decisions by policy (one that said yes), decision, and part of a name or uid or a trace id.
 
+    The decision is `sampled`, or `not_sampled` for all that is not kept.
+
     Names are those of Pods and of roots, of several clusters these, too; capitals don't matter. None when nothing is
     asked for.
     """
@@ -424,7 +427,7 @@ def selector(
     def wanted(entry: DecisionEntry) -> bool:
         if policy and entry.policy != policy and (policy, "sampled") not in (*entry.votes, *entry.shadows):
             return False
-        if decision and entry.decision != decision:
+        if not fits_decision(entry.decision, decision):
             return False
         if not q:
             return True

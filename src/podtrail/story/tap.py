@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, Self
 
 from podtrail.otlp import Group, SpanView, Value, Verdict, frame, resource_attributes, split
+from podtrail.otlp.decision_words import fits_decision, read_decision
 from podtrail.otlp.decisions import decision_line
 from podtrail.otlp.json_writing import write_json_request
 from podtrail.story.decisions import title_of
@@ -13,13 +14,6 @@ from podtrail.story.stories import Stories
 from podtrail.story.values import text
 from podtrail.story.words import clip
 
-_DECISIONS: Final[Mapping[str, str]] = {
-    "sampled": "sampled",
-    "kept": "sampled",
-    "not_sampled": "not_sampled",
-    "dropped": "not_sampled",
-}
-"""Words for a decision. People say "dropped" of all that is not kept; `policy` tells what a policy dropped."""
 _KEYS: Final = frozenset({"decisions", "spans", "policy", "decision", "pod", "namespace", "name", "otlp"})
 _SWITCHES: Final = {"": True, "true": True, "1": True, "false": False, "0": False}
 _LONGEST: Final = 256
@@ -65,9 +59,7 @@ class TapFilter(NamedTuple):
         if any(len(value) > _LONGEST for value in given.values()):
             raise ValueError(f"A filter has at most {_LONGEST} characters.")
         if given.get("decision"):
-            if given["decision"] not in _DECISIONS:
-                raise ValueError(f"decision is one of {', '.join(_DECISIONS)}.")
-            given["decision"] = _DECISIONS[given["decision"]]
+            given["decision"] = read_decision(given["decision"])
         switches = {key: _SWITCHES.get(query[key].lower()) for key in ("decisions", "spans", "otlp") if key in query}
         if None in switches.values():
             raise ValueError("decisions, spans and otlp are true or false.")
@@ -85,7 +77,7 @@ class TapFilter(NamedTuple):
 
     def wants_decision(self, verdict: Verdict, stories: Stories) -> bool:
         """Return whether a decision passes."""
-        if not self._is_decision(verdict.decision):
+        if not fits_decision(verdict.decision, self.decision):
             return False
         if self.policy and verdict.policy != self.policy and verdict.votes.get(self.policy) != "sampled":
             return False
@@ -99,14 +91,11 @@ class TapFilter(NamedTuple):
             return False
         if self.decision or self.policy:
             decided = stories.decided(span.trace_id)
-            if decided is None or not self._is_decision(decided.decision):
+            if decided is None or not fits_decision(decided.decision, self.decision):
                 return False
             if self.policy and decided.policy != self.policy:
                 return False
         return not (self.pod or self.namespace) or self._is_pod(pod_of(span, group, stories))
-
-    def _is_decision(self, decision: str) -> bool:
-        return not self.decision or (decision == "sampled") == (self.decision == "sampled")
 
     def _is_pod(self, pod: TappedPod) -> bool:
         if self.namespace and not fnmatchcase(pod.namespace, self.namespace):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from podtrail.config.problem import did_you_mean
+from podtrail.otlp.decision_words import fits_decision, read_decision
 from podtrail.story.library import Library
 from podtrail.story.pod_facts import PodFacts
 from podtrail.story.search import (
@@ -35,6 +36,10 @@ class HeldOutline(NamedTuple):
     pod: PodFacts | None
     result: str
     """Of the attempt; "" for another trace."""
+    decision: str
+    """`sampled`, `not_sampled`, `dropped`; "" where no sampler decided."""
+    policy: str
+    """Which decided; "" where none did."""
 
 
 class TraceRow(NamedTuple):
@@ -75,8 +80,13 @@ def latest_traces(library: Library, most: int) -> list[HeldOutline]:
 
 def with_pods(library: Library, outlines: Iterable[tuple[bytes, TraceOutline]]) -> list[HeldOutline]:
     """Return traces with the Pods whose attempts they record."""
-    result = library.stories.owner_and_result
-    return [HeldOutline(trace_id, outline, *result(trace_id)) for trace_id, outline in outlines]
+    result, decided = library.stories.owner_and_result, library.stories.decided
+    found: list[HeldOutline] = []
+    for trace_id, outline in outlines:
+        verdict = decided(trace_id)
+        decision, policy = (verdict.decision, verdict.policy) if verdict else ("", "")
+        found.append(HeldOutline(trace_id, outline, *result(trace_id), decision, policy))
+    return found
 
 
 def find_traces(held: list[HeldOutline], search: Search[HeldOutline], sort: TraceSort) -> FoundTraces:
@@ -91,7 +101,6 @@ def find_traces(held: list[HeldOutline], search: Search[HeldOutline], sort: Trac
 
 def trace_row(library: Library, held: HeldOutline) -> TraceRow:
     """Return a trace as it is listed."""
-    decided = library.stories.decided(held.trace_id)
     lived = library.stories.life(held.trace_id) if held.pod is None else None
     pod = held.pod or lived
     outline = held.outline
@@ -103,8 +112,8 @@ def trace_row(library: Library, held: HeldOutline) -> TraceRow:
         duration=outline.duration,
         spans=outline.spans,
         errors=outline.errors,
-        decision=decided.decision if decided else "",
-        policy=decided.policy if decided else "",
+        decision=held.decision,
+        policy=held.policy,
         pod_key=pod.key if pod else "",
         namespace=pod.namespace if pod else "",
         pod_name=pod.name if pod else "",
@@ -146,6 +155,14 @@ def in_state(held: HeldOutline, state: str) -> bool:
     return held.outline.errors == 0 if state == "ok" else held.result.lower() == state
 
 
+def _decision(value: str, _now: int) -> Test[HeldOutline]:
+    try:
+        wanted = read_decision(value)
+    except ValueError as error:
+        raise SearchError(str(error)[0].upper() + str(error)[1:]) from None
+    return lambda held: bool(held.decision) and fits_decision(held.decision, wanted)
+
+
 def _slower(value: str, _now: int) -> Test[HeldOutline]:
     least = length_of_time("slower", value)
     return lambda held: held.outline.duration >= least
@@ -164,6 +181,8 @@ _KEYS: Final[dict[str, Key[HeldOutline]]] = {
     "name": Key("of the root: name:SchedulePod, name:POST*", named(lambda held: held.outline.name)),
     "service": Key("of the root: service:kubelet", named(lambda held: held.outline.service)),
     "state": Key("a span in it failed, or an attempt's result: state:error, state:unschedulable", _state),
+    "decision": Key("of the sampler: decision:kept, decision:not_sampled", _decision),
+    "policy": Key("the policy that decided: policy:failed", named(lambda held: held.policy)),
     "slower": Key("took at least so long: slower:1s", _slower),
     "longer": Key("the same: longer:1s", _slower),
     "spans": Key("how many it has: spans:>100", _spans),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from podtrail.config import Position
 from podtrail.config.duration import parse_duration
@@ -10,7 +10,7 @@ from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.models import ExpectationModel, LinkModel
-from podtrail.testing.cases.outcome_text import STATES, Expected, State, read_outcome
+from podtrail.testing.cases.outcome_text import STATES, Expected, State, read_outcome, read_state
 from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
 from podtrail.testing.cases.text_reader import Misread
 
@@ -80,8 +80,8 @@ def _step(reading: CaseFileReader, node: Node, path: Path) -> CaseStep:
     step.at = _time(reading, node, path)
     for key, entry in node.entries.items():
         below = (*path, key)
-        if key in get_args(State):
-            step.counts += _count(reading, key, entry.value, below)
+        if state := read_state(key):
+            step.counts += _count(reading, state, entry.value, below)
         elif is_subject(key):
             step.expectations += _expectation(reading, key, entry.key, entry.value, below, step.at)
         elif key != "at":
@@ -105,12 +105,12 @@ def _time(reading: CaseFileReader, node: MapNode, path: Path) -> int | None:
     return found
 
 
-def _count(reading: CaseFileReader, key: str, node: Node, path: Path) -> Iterator[WantedCount]:
+def _count(reading: CaseFileReader, state: State, node: Node, path: Path) -> Iterator[WantedCount]:
     value = node.value if isinstance(node, ScalarNode) else None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        reading.problem(path, "must be how many traces", f"write {key}: 3", value=True)
+        reading.problem(path, "must be how many traces", f"write {state}: 3", value=True)
         return
-    yield WantedCount(next(state for state in STATES if state == key), value, node.position)
+    yield WantedCount(state, value, node.position)
 
 
 def _expectation(

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from podtrail.config.types import HOUR, MILLISECOND, Model, NonNegativeDuration
 from podtrail.testing.attempts.planned import AttemptResult, PlannedAttempts, PlannedRefusal
-from podtrail.testing.cases.outcome_text import Expected, State, check_pattern
+from podtrail.testing.cases.outcome_text import Expected, State, check_pattern, read_state
 from podtrail.testing.cases.text_reader import Misread
 
 SpanStatus = Literal["unset", "ok", "error"]
@@ -120,6 +120,11 @@ class ExpectationModel(Model):
     number: int | None = Field(None, ge=1, description="The attempt's number, as link_stitching writes it.")
     spans: int | None = Field(None, ge=0, description="How many spans of it leave the pipeline.")
     links: tuple[LinkModel, ...] | None = Field(None, description="Links it must have; an empty list: it has none.")
+
+    @field_validator("decision", mode="before")
+    @classmethod
+    def _in_any_spelling(cls, value: object) -> object:
+        return (read_state(value) if isinstance(value, str) else None) or value
 
     @field_validator("because")
     @classmethod

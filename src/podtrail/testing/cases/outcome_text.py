@@ -2,14 +2,16 @@
 
     expectation = ("kept" | "dropped" | "pending") [ "by" POLICY ] [ "because" REASON ]
 
-POLICY goes up to `because`, so it may have spaces. REASON is a part of the reason in words, or a regular expression
-(RE2) between slashes.
+The words of `podtrail tap --decision` are read as well: sampled is kept, not_sampled is dropped. POLICY goes up to
+`because`, so it may have spaces. REASON is a part of the reason in words, or a regular expression (RE2) between
+slashes.
 """
 
 import re
 from typing import Final, Literal, NamedTuple
 
 from podtrail.config.re2 import finder
+from podtrail.otlp.decision_words import read_decision
 from podtrail.testing.cases.text_reader import Misread, TextReader
 
 State = Literal["kept", "dropped", "pending"]
@@ -29,6 +31,16 @@ class Expected(NamedTuple):
         return f"{self.state}{by}" + (f" because {self.because}" if self.because is not None else "")
 
 
+def read_state(word: str) -> State | None:
+    """Return the state that a word means, in any spelling; None for another word."""
+    if word.lower() == "pending":
+        return "pending"
+    try:
+        return "kept" if read_decision(word) == "sampled" else "dropped"
+    except ValueError:
+        return None
+
+
 def read_outcome(text: str) -> Expected:
     """Return what a text expects.
 
@@ -37,7 +49,7 @@ def read_outcome(text: str) -> Expected:
     """
     words = TextReader(text)
     word = words.take("kept, dropped or pending")
-    state = next((state for state in STATES if word.text.lower() == state), None)
+    state = read_state(word.text)
     if state is None or word.quoted:
         raise words.unexpected(word, STATES, "what is expected")
     following = words.peek()

@@ -11,7 +11,7 @@ from podtrail.testing.cases.case_run import CaseRun, SeenTrace, TraceNow, Unknow
 from podtrail.testing.cases.expectations import CaseStep, Expectation
 from podtrail.testing.cases.judging import CaseResult, counted, differences
 from podtrail.testing.cases.link_words import models_of
-from podtrail.testing.cases.outcome_text import Expected, State, holds
+from podtrail.testing.cases.outcome_text import Expected, State, holds, read_state
 from podtrail.testing.cases.subjects import Subject
 from podtrail.testing.cases.text_positions import Mark, Place, marks, scalar
 
@@ -139,6 +139,8 @@ class _Writer:
             told["because"] = fit.because or ""
         for key, text in told.items():
             below = node.entries[key].value
+            if key == "decision" and isinstance(below, ScalarNode) and read_state(str(below.value)) == text:
+                continue
             if isinstance(below, ScalarNode) and below.value != text:
                 mark = self._mark_of(below)
                 yield Edit(mark.start, mark.end, scalar(text, mark.style, flow=mark.flow))
