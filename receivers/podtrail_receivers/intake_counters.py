@@ -2,6 +2,7 @@
 
 from podtrail.component import Context
 from podtrail.otlp import Intake
+from podtrail.otlp.signals import skipped_words
 
 _CLIENTS = 100
 """Clients that have a label of their own: labels stay, addresses come and go."""
@@ -13,6 +14,7 @@ class IntakeCounters:
 
     def __init__(self, context: Context) -> None:
         self._id = context.id
+        self._log = context.log
         labels = ("receiver", "transport")
         self._rejected = context.metrics.counter(
             "podtrail_receiver_rejected_spans_total", "Invalid spans, rejected alone as a partial success.", labels
@@ -29,7 +31,7 @@ class IntakeCounters:
         )
         self._others = context.metrics.counter(
             "podtrail_receiver_other_signal_requests_total",
-            "Requests of logs, metrics or profiles that were skipped: podtrail handles traces only.",
+            "Requests without spans that were skipped: of logs, metrics or profiles, or of no kind that OTLP has.",
             (*labels, "signal"),
         )
         self._handshakes = context.metrics.counter(
@@ -43,6 +45,7 @@ class IntakeCounters:
             (*labels, "client", "limit"),
         )
         self._clients: set[str] = set()
+        self._logged: set[str] = set()
 
     def read(self, transport: str, intake: Intake) -> None:
         """Count what was found in a request."""
@@ -55,8 +58,12 @@ class IntakeCounters:
         """Count a request that could not be read."""
         self._failed.add(1, self._id, transport, reason)
 
-    def other_signal(self, transport: str, signal: str) -> None:
-        """Count a request of another signal."""
+    def other_signal(self, transport: str, signal: str, place: str = "") -> None:
+        """Count a request of another signal. The first of each is logged, with its place where it has one."""
+        if signal not in self._logged:
+            self._logged.add(signal)
+            where = f"{place}: " if place else f"{transport}: "
+            self._log.warning("%s%s; further ones are only counted", where, skipped_words(signal))
         self._others.add(1, self._id, transport, signal)
 
     def no_handshake(self, transport: str, reason: str) -> None:

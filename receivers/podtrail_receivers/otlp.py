@@ -23,6 +23,7 @@ from podtrail.component.contracts import Consumer
 from podtrail.config.types import Model, host_port
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
 from podtrail.otlp.response_writing import export_response, export_response_json
+from podtrail.otlp.signals import skipped_words
 from podtrail.transport.admission import Admission
 from podtrail.transport.caller import connected_peer
 from podtrail.transport.client_limits import ClientBudgets, ClientConnections, ClientLimits, Connection
@@ -217,8 +218,12 @@ class OtlpReceiver:
         if spans and not self._taken(transport, batch, spans):
             await self._hand_over(transport, batch, spans, while_there)
         self._counters.read(transport, intake)
+        said = intake.reason
+        if intake.other_signal:
+            self._counters.other_signal(transport, intake.other_signal)
+            said = said or skipped_words(intake.other_signal)
         respond = export_response if encoding is Encoding.PROTOBUF else export_response_json
-        return respond(intake.rejected, intake.reason)
+        return respond(intake.rejected, said)
 
     def _taken(self, transport: str, batch: Batch, spans: int) -> bool:
         if self._immediate is None:

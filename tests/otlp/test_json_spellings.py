@@ -73,6 +73,12 @@ def test_enums_by_name_read_the_same() -> None:
     assert read(json.loads(text.replace('"code": 2', '"code": "STATUS_CODE_ERROR"'))) == read(CAMEL_CASE)
 
 
+def test_names_from_before_otlp_0_19_read_the_same() -> None:
+    text = json.dumps(CAMEL_CASE).replace('"scopeSpans"', '"instrumentationLibrarySpans"')
+    assert read(json.loads(text.replace('"scope"', '"instrumentationLibrary"'))) == read(CAMEL_CASE)
+    assert read(respelt(json.loads(text.replace('"scope"', '"instrumentationLibrary"')))) == read(CAMEL_CASE)
+
+
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [

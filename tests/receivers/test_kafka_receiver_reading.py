@@ -61,17 +61,23 @@ def test_a_header_whose_name_is_not_utf_8_costs_the_headers_and_no_span(
     ]
 
 
-def test_messages_of_other_signals_are_counted() -> None:
+def test_messages_of_other_signals_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     from podtrail_receivers.kafka.config import Config
     from podtrail_receivers.kafka.reading import MessageReader
 
     config = Config.model_validate({"traces": {"encoding": "otlp_json"}})
-    values = [b'{"resourceLogs": []}', b'{"resourceSpans": []}', b'{"resource_metrics": [{}]}']
+    values = [
+        *(b'{"resourceLogs": []}', b'{"resourceSpans": []}', b'{"resource_metrics": [{}]}', b'{"batches": [{}]}'),
+        *(b'{"resourceMetrics": []}', b'{"resourceLogs": []}'),
+    ]
     messages = [kafka.Message(topic="t", offset=at, timestamp=(1, 5), value=value) for at, value in enumerate(values)]
     context = Context(id="kafka")
     records, poisoned = asyncio.run(MessageReader(config, context)(messages))
-    assert ([record.batch for record in records], poisoned) == ([None, None, None], [])
+    assert ([record.batch for record in records], poisoned) == ([None] * 6, [])
     assert context.metrics.snapshot()["podtrail_receiver_other_signal_requests_total"] == {
-        "receiver=kafka,signal=logs,transport=kafka": 1,
-        "receiver=kafka,signal=metrics,transport=kafka": 1,
+        "receiver=kafka,signal=logs,transport=kafka": 2,
+        "receiver=kafka,signal=metrics,transport=kafka": 2,
+        "receiver=kafka,signal=unknown,transport=kafka": 1,
     }
+    logged = [record.message.partition(":")[0] for record in caplog.records]
+    assert logged == [f"t[None] offset {at}" for at in (0, 2, 3)]

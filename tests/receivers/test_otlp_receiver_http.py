@@ -13,6 +13,8 @@ import zstandard
 from google.rpc.status_pb2 import Status
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -127,6 +129,39 @@ async def test_a_bad_span_is_rejected_alone_in_both_encodings(serving: Any, requ
         text = await ask(served, json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), JSON)
         assert json.loads(text.body)["partialSuccess"]["rejectedSpans"] == "1"
         assert len(served.spans) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "signal"),
+    [("resourceLogs", "logs"), ("resource_metrics", "metrics"), ("resourceProfiles", "profiles"), ("data", "unknown")],
+)
+async def test_a_body_of_another_signal_is_counted_logged_once_and_answered_with_a_warning(
+    serving: Any, caplog: pytest.LogCaptureFixture, key: str, signal: str
+) -> None:
+    async with serving(http={}) as served:
+        for body in ({key: [{}]}, {key: [{}], **ONE_SPAN}):
+            answer = await ask(served, json.dumps(body).encode(), JSON)
+            assert answer.status == 200
+        assert len(served.spans) == 1
+        told = served.metric("podtrail_receiver_other_signal_requests_total", transport="http", signal=signal)
+        assert told == (2 if signal != "unknown" else 1)  # unknown keys beside known ones are to be ignored
+    assert [record.message for record in caplog.records if "skipped a request" in record.message] == [
+        "http: skipped a request "
+        + ("without resourceSpans" if signal == "unknown" else f"of {signal}")
+        + ": only traces are handled here; further ones are only counted"
+    ]
+
+
+async def test_logs_and_metrics_in_protobuf_are_rejected_as_spans_without_ids(serving: Any) -> None:
+    logs = ExportLogsServiceRequest()
+    logs.resource_logs.add().scope_logs.add().log_records.add(time_unix_nano=1, trace_id=bytes(range(16)))
+    metrics = ExportMetricsServiceRequest()
+    metrics.resource_metrics.add().scope_metrics.add().metrics.add(name="m" * 16, description="d")
+    async with serving(http={}) as served:
+        for request in (logs, metrics):
+            answer = await ask(served, request.SerializeToString(), PROTOBUF)
+            assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
+        assert served.metric("podtrail_receiver_rejected_spans_total", transport="http") == 2
 
 
 def _compressed(encoding: str, raw: bytes) -> bytes:

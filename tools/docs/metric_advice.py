@@ -22,7 +22,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "podtrail_receiver_rejected_spans_total": "mend who sends them: the log has what is wrong with the first",
     "podtrail_receiver_spans_without_duration_total": "mend the clocks or the SDK of who sends them",
     "podtrail_receiver_failed_requests_total": "look at `reason`; the log has who it was ([security](security.md))",
-    "podtrail_receiver_other_signal_requests_total": "keep other signals out of the files, or ignore it",
+    "podtrail_receiver_other_signal_requests_total": "send other signals to a Collector, or ignore it",
     "podtrail_receiver_failed_handshakes_total": "look at `reason`: certificates of one side ([security](security.md))",
     "podtrail_receiver_limited_requests_total": "give the client more (`client_limits`), or have it send less",
     "podtrail_receiver_k8s_pods_watch_failing": "give the ServiceAccount list and watch of Pods; the log has why",

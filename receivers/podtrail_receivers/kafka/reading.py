@@ -11,7 +11,6 @@ from podtrail.component.partitions import PartitionRecord
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_requests
 from podtrail.otlp.edit import change_resource
 from podtrail.otlp.group import Group
-from podtrail.recording.foreign import other_signal
 from podtrail.transport.kafka.message import Headers
 from podtrail_receivers.intake_counters import IntakeCounters
 from podtrail_receivers.kafka.config import Config
@@ -75,9 +74,10 @@ class MessageReader:
             which = f"{message.topic()}[{message.partition()}] offset {message.offset()}"
             self._log.warning("%s: rejected %s; further rejections are only counted", which, intake.reason)
             self._is_rejection_logged = True
+        if intake.other_signal:
+            place = f"{message.topic()}[{message.partition()}] offset {message.offset()}"
+            self._counters.other_signal("kafka", intake.other_signal, place)
         if not intake.groups:
-            if not intake.rejected and (signal := other_signal(message.value() or b"")):
-                self._counters.other_signal("kafka", signal)
             return None
         groups = intake.groups
         if self._wanted and (headers := self._headers(message)):

@@ -186,10 +186,8 @@ class FileReceiver:
 
     async def _take(self, item: Record | Damage, consume: Consumer) -> None:
         if isinstance(item, OtherSignal):
-            if not self._others[item.signal]:
-                self._log.warning("%s; requests of %s are skipped and counted", item, item.signal)
             self._others[item.signal] += 1
-            self._counters.other_signal(_TRANSPORT, item.signal)
+            self._counters.other_signal(_TRANSPORT, item.signal, str(item.position))
             return
         if isinstance(item, Damage):
             self._damages += 1

@@ -19,13 +19,20 @@ from podtrail.otlp.json_values import Unfit, kind_of, scalar_reader
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, lite_type
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, refuse_hollow
 from podtrail.otlp.scrutiny import Rejections
+from podtrail.otlp.signals import skipped_signal
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
 _RESOURCE_SPANS = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None, "scope_spans": None, "schema_url": None}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None, "schema_url": None}))
 
-_SNAKE_CASE = {"resourceSpans": "resource_spans", "scopeSpans": "scope_spans", "spans": "spans"}
-"""The lists above spans, and how protobuf spells them."""
+_SPELLINGS = {
+    "resourceSpans": ("resourceSpans", "resource_spans"),
+    "scopeSpans": ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"),
+    "spans": ("spans",),
+}
+"""The lists above spans, as protobuf spells them, and as they were called before OTLP 0.19."""
+_SCOPES = ("instrumentationLibrary", "instrumentation_library")
+"""What a scope was called then."""
 _LONGEST_INTEGER = 40
 """Digits beyond any field's range: such a number is read as a float, which takes no quadratic time."""
 
@@ -44,7 +51,8 @@ def read_json_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     """
     rejections = Rejections()
     request = _REQUEST()
-    resources = _items(_parse(raw), "resourceSpans", "")
+    tree = _parse(raw)
+    resources = _items(tree, "resourceSpans", "")
     elements = len(resources)
     for position, item in enumerate(resources):
         where = f"resourceSpans[{position}]"
@@ -58,7 +66,8 @@ def read_json_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
             request.resource_spans.append(resource_spans)
     intake = read_request(request.SerializeToString(), zero_ids=zero_ids)
     reasons = [reason for reason in (rejections.reason(), intake.reason) if reason]
-    return intake._replace(rejected=rejections.count + intake.rejected, reason=", ".join(reasons))
+    rejected = rejections.count + intake.rejected
+    return intake._replace(rejected=rejected, reason=", ".join(reasons), other_signal=skipped_signal(tree))
 
 
 def _parse(raw: bytes) -> object:
@@ -96,13 +105,12 @@ def _items(parent: object, key: str, where: str) -> list[object]:
         raise MalformedRequest(f"{name} has a key twice")
     if not isinstance(parent, dict):
         raise MalformedRequest(f"{name} is {kind_of(parent)} instead of an object")
-    items = parent.get(key)
-    if (same := parent.get(_SNAKE_CASE[key])) is not None and same is not items:
-        if items is not None:
-            raise MalformedRequest(f"{name} has both {key} and {_SNAKE_CASE[key]}")
-        items = same
-    if items is None:
+    given = [spelling for spelling in _SPELLINGS[key] if parent.get(spelling) is not None]
+    if len(given) > 1:
+        raise MalformedRequest(f"{name} has both {given[0]} and {given[1]}")
+    if not given:
         return []
+    items = parent[given[0]]
     if not isinstance(items, list):
         raise MalformedRequest(f"{where + '.' if where else ''}{key} is {kind_of(items)} instead of a list")
     return items
@@ -122,6 +130,8 @@ def _resource_spans(item: object, scopes: list[tuple[object, list[object]]], rej
 
 
 def _scope_spans(scope: object, spans: list[object], rejections: Rejections) -> bytes | None:
+    if isinstance(scope, dict) and "scope" not in scope:
+        scope = {"scope" if key in _SCOPES else key: value for key, value in scope.items()}
     try:
         message = _SCOPE_SPANS.FromString(_encode(trace_pb2.ScopeSpans, scope, "spans"))
     except Unfit as error:
@@ -138,7 +148,7 @@ def _scope_spans(scope: object, spans: list[object], rejections: Rejections) -> 
 def _encode(kind: type[Message], value: object, left_out: str | None) -> bytes:
     """Return the bytes of the message that a JSON value describes, but for one key. Unfit when it can't be one."""
     if left_out and isinstance(value, dict):
-        lists = (left_out, _SNAKE_CASE[left_out])
+        lists = _SPELLINGS[left_out]
         if any(key in value for key in lists):
             value = {key: inner for key, inner in value.items() if key not in lists}
     try:

@@ -89,6 +89,12 @@ class Intake(NamedTuple):
     """Why they were rejected, in words; "" when none was."""
     odd_times: int = 0
     """Spans whose times tell no duration: the start or the end is 0, or the end comes first. They pass as they are."""
+    other_signal: str = ""
+    """What it holds beside spans, which is skipped: `logs`, `metrics`, `profiles`; `unknown` for no key of OTLP's.
+
+    Told of JSON alone. In protobuf all signals have the same field numbers: log records and metrics are read as spans,
+    and rejected, since the ids that these have are none.
+    """
 
 
 class _Scope(NamedTuple):

@@ -14,9 +14,9 @@ _LONGEST_MESSAGE = 1_024
 
 
 def export_response(rejected: int = 0, message: str = "") -> bytes:
-    """Return a serialized ExportTraceServiceResponse; `partial_success` is set only when something was rejected."""
+    """Return a serialized ExportTraceServiceResponse; a message without rejected spans is a warning."""
     response = ExportTraceServiceResponse()
-    if rejected:
+    if rejected or message:
         response.partial_success.rejected_spans = rejected
         response.partial_success.error_message = _shorten(message)
     return response.SerializeToString()
@@ -24,7 +24,7 @@ def export_response(rejected: int = 0, message: str = "") -> bytes:
 
 def export_response_json(rejected: int = 0, message: str = "") -> bytes:
     """Return the same in OTLP JSON: 64-bit integers are strings."""
-    if not rejected:
+    if not (rejected or message):
         return b"{}"
     return _json({"partialSuccess": {"rejectedSpans": str(rejected), "errorMessage": _shorten(message)}})
 

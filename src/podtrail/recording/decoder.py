@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from podtrail.otlp import Intake, MalformedRequest, read_request
 from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
+from podtrail.otlp.signals import UNKNOWN
 from podtrail.otlp.stored import is_stored_without_request
 from podtrail.recording.compressed import ZSTD_MAGIC
 from podtrail.recording.foreign import (
@@ -13,7 +14,6 @@ from podtrail.recording.foreign import (
     has_base64_ids,
     is_document,
     is_jaeger_trace,
-    other_signal,
     read_object,
 )
 from podtrail.recording.record import Damage, OtherSignal, Record, RecordingPosition, RecordingProgress
@@ -146,9 +146,10 @@ def decode_line(line: bytes) -> DecodedRequest:
     """
     intake = read_json_request(line)
     arrival = read_arrival_json(line)
+    signal = "" if intake.other_signal == UNKNOWN else intake.other_signal
     if intake.groups:
-        return DecodedRequest(arrival, intake)
-    if not intake.rejected and (signal := other_signal(line)):
+        return DecodedRequest(arrival, intake, signal=signal)
+    if signal and not intake.rejected:
         return DecodedRequest(None, _NOTHING, beside=True, signal=signal)
     if intake.rejected and has_base64_ids(line):
         return DecodedRequest(arrival, read_object(line) or intake)

@@ -21,7 +21,9 @@ def check(data: bytes) -> None:
         assert str(error), "refused without a word"
         return
     accepted = sum(group.span_count for group in intake.groups)
-    assert accepted + intake.rejected == _spans_in(json.loads(data)), "spans are neither accepted nor counted"
+    request = json.loads(data)
+    assert accepted + intake.rejected == _spans_in(request), "spans are neither accepted nor counted"
+    assert intake.other_signal or accepted or intake.rejected or _has_no_more(request), "skipped without being counted"
     assert bool(intake.rejected) == bool(intake.reason), "rejected without a reason, or the reverse"
     again = read_json_request(write_json_request(intake.groups))
     assert not again.rejected, f"what was accepted is refused when it comes again: {again.reason}"
@@ -29,12 +31,18 @@ def check(data: bytes) -> None:
 
 
 def _spans_in(request: Any) -> int:
-    """Count spans in either spelling; a request with both of one list is refused before."""
+    """Count spans in each spelling; a request with two of one list is refused before."""
     return sum(
         len(scope.get("spans") or ())
         for resource in request.get("resourceSpans") or request.get("resource_spans") or ()
-        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ()
+        for key in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
+        for scope in resource.get(key) or ()
     )
+
+
+def _has_no_more(request: Any) -> bool:
+    """Tell whether a request without spans holds nothing else that a sender may miss."""
+    return not request or "resourceSpans" in request or "resource_spans" in request
 
 
 def mutate(data: bytes, random: Random) -> bytes:
@@ -63,6 +71,9 @@ def seeds() -> Iterator[bytes]:
     yield request.encode()
     snake_case = re.sub(r'"(\w+)":', lambda key: re.sub("[A-Z]", lambda c: "_" + c[0].lower(), key[0]), request)
     yield snake_case.replace('"kind": 2', '"kind": "SPAN_KIND_SERVER"').encode()
+    yield request.replace("scopeSpans", "instrumentationLibrarySpans").encode()
+    yield b'{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": "s"}}]}]}]}'
+    yield b'{"resource_metrics": [{"scope_metrics": []}], "resourceSpans": []}'
 
 
 PARSER = Parser(
@@ -72,5 +83,6 @@ PARSER = Parser(
         b'"resourceSpans"', b'"scopeSpans"', b'"spans"', b'"traceId"', b'"spanId"', b'"attributes"', b'"key"',
         b'"value"', b'"arrayValue"', b'"kvlistValue"', b'"values"', b'"intValue"', b'"doubleValue"', b'"bytesValue"',
         b'"links"', b'"events"', b'"status"', b'"resource"', b'"scope"', b"1e999", b"-0", b"null", b"\\ud800",
+        b'"resourceLogs"', b'"resource_metrics"', b'"instrumentationLibrarySpans"', b'"instrumentationLibrary"',
     ),
 )  # fmt: skip

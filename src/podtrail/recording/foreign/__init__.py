@@ -6,7 +6,6 @@ put aside in a temporary file, and then given in the order of the latest ends of
 
 from podtrail.recording.foreign.document import DocumentSplitter, is_document
 from podtrail.recording.foreign.objects import has_base64_ids, is_jaeger_trace, is_recorded, read_object
-from podtrail.recording.foreign.signals import other_signal
 
 __all__ = [
     "DocumentSplitter",
@@ -14,6 +13,5 @@ __all__ = [
     "is_document",
     "is_jaeger_trace",
     "is_recorded",
-    "other_signal",
     "read_object",
 ]

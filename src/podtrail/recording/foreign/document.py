@@ -7,9 +7,9 @@ from typing import Any
 
 from podtrail.otlp import MalformedRequest
 from podtrail.otlp.json import read_json_request
+from podtrail.otlp.signals import signal_of
 from podtrail.recording.foreign.elements import Element, ElementScanner, TooDeep
 from podtrail.recording.foreign.jaeger import is_jaeger, jaeger_request
-from podtrail.recording.foreign.signals import signal_of
 from podtrail.recording.foreign.spool import Spool
 from podtrail.recording.foreign.tempo import is_resource_spans, is_tempo, resource_spans, tempo_request
 from podtrail.recording.foreign.zipkin import is_zipkin, zipkin_request

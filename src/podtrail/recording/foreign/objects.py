@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from podtrail.otlp import Intake, MalformedRequest
 from podtrail.otlp.json import read_json_request
+from podtrail.otlp.signals import signal_of
 from podtrail.recording.foreign.jaeger import is_jaeger, jaeger_request
-from podtrail.recording.foreign.signals import signal_of
 from podtrail.recording.foreign.tempo import is_tempo, tempo_request
 
 _JAEGER_TRACE: Final = re.compile(rb'\s*\{[ \t\r]*+\n\s*+"(traceID|spans|processes|warnings)"\s*:')
