@@ -43,6 +43,28 @@ def test_all_ports_in_use_are_named_at_once(start: Any, otlp_to_file: dict[str, 
     failed(start(otlp_to_file), 1, *said, "receivers::otlp::protocols::grpc::endpoint: can't listen on ")
 
 
+def test_a_second_podtrail_in_the_same_folder_is_given_all_options_at_once(
+    start: Any, otlp_to_file: dict[str, Any], tmp_path: Path
+) -> None:
+    otlp_to_file["extensions"] = {"file_storage": {"directory": "store", "create_directory": True}}
+    otlp_to_file["service"]["extensions"] = ["file_storage"]
+    first = start(otlp_to_file).ready()
+    failed(
+        start(otlp_to_file),
+        1,
+        "exporters::file::path: can't use kept.jsonl: another process writes to it",
+        "exporters::file::decisions_path: can't use decisions.jsonl: another process writes to it",
+        "extensions::file_storage::directory: can't use store: is in use by another process",
+        'give this one files of its own: --set exporters::file::path="kept-2.jsonl" '
+        '--set exporters::file::decisions_path="decisions-2.jsonl" --set extensions::file_storage::directory="store-2"',
+    )
+    otlp_to_file["exporters"]["file"] = {"path": "kept-2.jsonl"}
+    otlp_to_file["extensions"]["file_storage"]["directory"] = "store-2"
+    for process in (first, start(otlp_to_file).ready()):
+        process.tell(signal.SIGTERM)
+        assert process.end() == 0
+
+
 def test_nothing_is_opened_while_a_port_is_in_use(
     start: Any, otlp_to_file: dict[str, Any], occupied: int, tmp_path: Path
 ) -> None:

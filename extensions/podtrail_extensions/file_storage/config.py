@@ -10,6 +10,8 @@ from podtrail.config.types import SECOND, Model, NonNegativeDuration, PositiveDu
 
 DIRECTORY = "/var/lib/otelcol/file_storage"
 """Where the Collector's keeps its files, too."""
+LOCK = "podtrail.lock"
+"""The file that is locked while a process has the folder."""
 _OWNERS = 0o700
 _OCTAL = re.compile(r"(0o?)?[0-7]{3}")
 _NO_USE = "has no effect: segments that are no longer needed are removed whole, so there is nothing to compact"
@@ -64,6 +66,10 @@ class Config(Model):
         if int(value.replace("o", ""), 8) & _OWNERS != _OWNERS:
             raise ValueError(f'{value!r} keep podtrail itself out: the owner needs all, as in "0700" or "0750"')
         return value
+
+    def locks(self) -> tuple[str, str, str]:
+        """Return the key of the folder, the folder, and the file in it that is locked."""
+        return "directory", self.directory, LOCK
 
     @property
     def mode(self) -> int:

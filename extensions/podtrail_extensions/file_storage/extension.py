@@ -15,9 +15,8 @@ from typing import Self
 from podtrail.component import Context, StartError
 from podtrail.config.types import SECOND
 from podtrail.storage import Journal, StorageError, StorageInstruments, SystemDisk
-from podtrail_extensions.file_storage.config import Config
+from podtrail_extensions.file_storage.config import LOCK, Config
 
-_LOCK = "podtrail.lock"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME = 255
 _PAUSE = 0.05
@@ -39,7 +38,7 @@ class FileStorage:
         try:
             if self._config.create_directory and not self._folder.exists():
                 SystemDisk().make_folder(self._folder, self._config.mode)
-            self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError) and not self._folder.exists()
             hint = ": make it, or set create_directory: true" if missing else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from podtrail.cli.held_files import HeldFile, own_names
 from podtrail.component import StartError
 from podtrail.config import ConfigError, Document, Position, Problem, Source
 from podtrail.config.nodes import MapNode, ScalarNode, descend, plain
@@ -63,11 +64,15 @@ def in_use(settings: Settings) -> Sequence[str]:
     ]
 
 
-def advice(settings: Settings) -> str:
-    """Return what to do where ports are in use."""
-    offset = next((offset for offset in _OFFSETS if _are_free(settings, offset)), None)
-    moved = f", or move all ports here: --port-offset {offset}" if offset else ""
-    return f"another podtrail may run: end it{moved}"
+def advice(settings: Settings, held: Sequence[HeldFile] = (), *, ports: bool = True) -> str:
+    """Return what to do where ports are in use, or files held by another process."""
+    offset = next((offset for offset in _OFFSETS if _are_free(settings, offset)), None) if ports else None
+    options = [f"--port-offset {offset}"] if offset else []
+    options += [own_names(held)] if held else []
+    if not options:
+        return "another podtrail may run: end it"
+    what = " and ".join(["move all ports here"] * bool(offset) + ["give this one files of its own"] * bool(held))
+    return f"another podtrail may run: end it, or {what}: {' '.join(options)}"
 
 
 def moved(document: Document, settings: Settings, offset: int) -> Sequence[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podtrail.cli.address_in_use import taken
+from podtrail.cli.held_files import held_files
 from podtrail.cli.options import config_options, reporting
 from podtrail.cli.ports import advice, in_use, moved
 from podtrail.cli.report import show_warnings
@@ -66,10 +67,11 @@ def command(
     with reporting():
         settings = read()
         show_warnings(settings.warnings)
-    if conflicts := in_use(settings):
-        for line in conflicts:
+    ports, held = in_use(settings), held_files(settings)
+    if ports or any(not one.lock for one in held):  # a folder alone may be let go of in time
+        for line in (*ports, *map(str, held)):
             click.echo(f"podtrail: {printable(line)}", err=True)
-        click.echo(f"podtrail: {advice(settings)}", err=True)
+        click.echo(f"podtrail: {printable(advice(settings, held, ports=bool(ports)))}", err=True)
         sys.exit(1)
     log_what_python_prints()
     sys.setswitchinterval(TURN)

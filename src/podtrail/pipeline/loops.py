@@ -71,6 +71,14 @@ class WritesFiles(Protocol):
         """Return the files, by the key that names them."""
 
 
+@runtime_checkable
+class LocksFolders(Protocol):
+    """An extension's configuration that names a folder which one process has at a time."""
+
+    def locks(self) -> tuple[str, str, str]:
+        """Return the key that names it, the folder, and the name of the file in it that is locked."""
+
+
 def overwritten(readers: Mapping[str, Any], writers: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield what is wrong between configurations that are used, by id: the path of a key, and a message."""
     reading: Sequence[tuple[str, ReadsFiles]] = [(id, c) for id, c in readers.items() if isinstance(c, ReadsFiles)]
