@@ -52,6 +52,24 @@ async def test_the_front_page_draws_it_and_says_it_in_words(viewing: Viewing) ->
     assert "style=" not in text
 
 
+async def test_changes_of_the_configuration_are_marked_and_lead_to_what_happened_around_them(viewing: Viewing) -> None:
+    told = [
+        no_room(
+            uid=f"u{n}", name=f"p{n}", start=START + n * SECOND, attributes={"scheduler.config.generation": generation}
+        )
+        for n, generation in enumerate(["first", "first", "second", "second", "third"])
+    ]
+    async with viewing(*(attempt.batch() for attempt in told)) as (_, browser):
+        for path in ("/", "/plugins/NodeAffinity"):
+            text = await page(browser, path)
+            assert re.search(r'<path class="change" d="M20 0V\d+M40 0V\d+">', text), path
+            assert "The scheduler&#39;s configuration changed 2 times, last at 14:13:22, 14:13:24." in text
+            assert '<code title="second → third">second → third</code>' in text
+            assert "/incident?from=" in text
+        only_one = await page(browser, "/pods/u2")
+    assert "configuration changed" not in only_one
+
+
 async def test_a_range_lists_the_pods_that_were_tried_in_it_whatever_their_state(viewing: Viewing) -> None:
     async with viewing(*batches()) as (_, browser):
         both_ends = asked(START, START + 2 * SECOND)

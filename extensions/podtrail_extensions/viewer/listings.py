@@ -159,7 +159,8 @@ class Listings:
             return await self._unknown("plugin", request.match_info["name"])
         shape = await self._shapes.plugin(view.row.plugin)
         pace = usual_pace(view.row.points)
-        return await self._page("plugin.html", {"view": view, "pace": pace, "drawn": drawing(shape)}, 200)
+        drawn = drawing(shape, changes=self._stories.configurations.changes())
+        return await self._page("plugin.html", {"view": view, "pace": pace, "drawn": drawn}, 200)
 
     async def _api_plugin(self, request: web.Request) -> web.Response:
         view = await self._plugin_view(request.match_info["name"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from podtrail.story import AttemptsShape, HeardBetween, Library, clock, duration, several, stamp
+from podtrail.story.configuration_runs import SeenChange
 from podtrail.story.shape import EDGES, OUTCOMES, ROWS, AttemptShape, ShapeCell, ShapeColumn, of_attempts, of_plugin
 
 _SECOND: Final = 1_000_000_000
@@ -19,6 +20,7 @@ _STRENGTHS: Final = (1, 4, 16)
 MARKS: Final = {"Error": "m2 2l5 5m0-5l-5 5", "Unschedulable": "m2 7l5-5", "other": "m4 4.5h1"}
 """A shape on the worst end of a cell's attempts, so that its colour does not tell it alone."""
 _TICKS: Final = 4
+_MOST_TOLD: Final = 3
 _ALL: Final = HeardBetween()
 _MANY: Final = 1_000
 """Pods from which on a thread looks who waited."""
@@ -63,6 +65,10 @@ class ShapeDrawing:
     """All of it in a sentence or two."""
     chosen: tuple[int, int] | None
     """Start and width of the range that is chosen, in columns; None for none that is drawn."""
+    changes: tuple[SeenChange, ...]
+    """Of the scheduler's configuration, those in the columns."""
+    change_lines: str
+    """A path: a line from top to bottom at each of them."""
 
 
 class ShapeViews:
@@ -114,8 +120,10 @@ class ShapeViews:
         return await asyncio.to_thread(told)
 
 
-def drawing(shape: AttemptsShape, chosen: HeardBetween = _ALL) -> ShapeDrawing:
-    """Return what to draw of a shape, with a range in it that is chosen."""
+def drawing(shape: AttemptsShape, chosen: HeardBetween = _ALL, changes: Sequence[SeenChange] = ()) -> ShapeDrawing:
+    """Return what to draw of a shape, with a range in it that is chosen, and changes of the configuration."""
+    start = shape.columns[0].start_unix_nano if shape.columns else 0
+    seen = tuple(change for change in changes if start <= change.at_unix_nano <= shape.end_unix_nano)
     used = [cell.row for column in shape.columns for cell in column.cells]
     first, last = min(used, default=0), max(used, default=0)
     most = max((column.waiting for column in shape.columns), default=0)
@@ -133,8 +141,12 @@ def drawing(shape: AttemptsShape, chosen: HeardBetween = _ALL) -> ShapeDrawing:
         results={name: results[name] for name in OUTCOMES if results[name]},
         rows=tuple(Tick(last - row, row_words(row)) for row in range(max(first, 1), last + 1) if row % 2 == last % 2),
         times=_times(shape),
-        words=_words(shape, results, most),
+        words=_words(shape, results, most, seen),
         chosen=_columns(shape, chosen),
+        changes=seen,
+        change_lines="".join(
+            f"M{(change.at_unix_nano - start) * _CELL // shape.width} 0V{(last - first + 1) * _CELL}" for change in seen
+        ),
     )
 
 
@@ -203,7 +215,7 @@ def _times(shape: AttemptsShape) -> tuple[str, ...]:
     return tuple(say(start + whole * part // (_TICKS - 1)) for part in range(_TICKS))
 
 
-def _words(shape: AttemptsShape, results: Mapping[str, int], most: int) -> str:
+def _words(shape: AttemptsShape, results: Mapping[str, int], most: int, changes: Sequence[SeenChange]) -> str:
     if not shape.columns:
         return "No attempts."
     rows = Counter[int]()
@@ -218,4 +230,7 @@ def _words(shape: AttemptsShape, results: Mapping[str, int], most: int) -> str:
     if most:
         when = next(column for column in shape.columns if column.waiting == most)
         said.append(f"At most {several(most, 'Pod')} waited, at {clock(when.start_unix_nano + shape.width)}.")
+    if changes:
+        when_changed = ", ".join(clock(change.at_unix_nano) for change in changes[-_MOST_TOLD:])
+        said.append(f"The scheduler's configuration changed {several(len(changes), 'time')}, last at {when_changed}.")
     return " ".join(said)

@@ -209,7 +209,11 @@ class Site:
         await self._gather_suggestions()
         known = self._suggestions.options()
         shape = await self._shapes.around(wanted.during, wanted.plugin)
-        context = {"view": view, "suggestions": known, "drawn": drawing(shape, wanted.during)}
+        context = {
+            "view": view,
+            "suggestions": known,
+            "drawn": drawing(shape, wanted.during, self._stories.configurations.changes()),
+        }
         context["alike"] = await self._alike.of(wanted)
         await asyncio.sleep(0)
         return await self._page("pods.html", context, 400 if view.problem else 200)
@@ -251,9 +255,9 @@ class Site:
             return await self._page("no_pod.html", {"unknown": unknown}, 404)
         within = self._during(request)
         shape = self._shapes.pod(view.pod.key, within)
-        return await self._page(
-            "pod.html", {"view": view, "drawn": drawing(shape) if shape else None, "within": within}
-        )
+        changes = self._stories.configurations.changes(view.pod.cluster)
+        drawn = drawing(shape, changes=changes) if shape else None
+        return await self._page("pod.html", {"view": view, "drawn": drawn, "within": within})
 
     async def _api_pod(self, request: web.Request) -> web.Response:
         await read_ahead(self._library, request.match_info["key"])

@@ -10,6 +10,7 @@ from podtrail.lru import Lru, forget_oldest
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, cluster_name, split
 from podtrail.story.attempt import AttemptStory, SpanFindings, read_root, read_roots
+from podtrail.story.configuration_runs import ConfigurationRuns
 from podtrail.story.link import is_back_link
 from podtrail.story.node_record import NodeRecord
 from podtrail.story.node_spans import NodeFinding, NodeSpans
@@ -78,6 +79,7 @@ class Stories:
         self.shape = ShapeOverTime()
         """All attempts over time, those of forgotten Pods among them."""
         self.plugin_shapes = PluginShapes()
+        self.configurations = ConfigurationRuns()
         self.refusals = RefusalIndex()
         self.plugin_times = PluginTimes(slow_after)
         self.past = PastAttemptRing()
@@ -353,6 +355,7 @@ class Stories:
         if known is None:
             if let_go is None:
                 self._count(story)
+                self.configurations.note(cluster, story.generation, story.start_unix_nano)
             decided = self._fates.get(story.trace_id)
             story = story.decided(*decided) if decided else story
             self._key_of[story.trace_id] = (pod.facts.key, story.span_id)
