@@ -205,3 +205,34 @@ def test_pages_have_links_for_a_ticket(viewing: Viewing) -> None:
     page, _ = asked(viewing, f"/traces/{trace}", *attempts())
     assert f'href="/traces/{trace}/perfetto.json"' in page
     assert f'href="/traces/{trace}/otlp.json"' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        (
+            f"/incident?from={START}&to={START + 60 * SECOND}",
+            {"/plugins/NodeAffinity", "/nodes/tight0", f"/pods/{UID}"},
+        ),
+        ("/pods/other", {"/plugins/NodeAffinity", "/nodes/tight0", "/?q=profile%3Adefault-scheduler&state=all"}),
+        (f"/pods/{UID}/attempts/2", {"/plugins/NodeAffinity", "/nodes/tight0"}),
+        (f"/pods/{UID}/compare?a=1&b=4", {"/plugins/NodeAffinity", "/nodes/tight0", "/nodes/node-1"}),
+        ("/nodes/tight0", {"/plugins/NodeResourcesFit", "/pods/other"}),
+        ("/plugins", {"/plugins/NodeAffinity"}),
+    ],
+)
+async def test_what_has_a_page_is_a_link_to_it_wherever_it_is_named(
+    viewing: Viewing, path: str, named: set[str]
+) -> None:
+    bound = MadeAttempt(number=4, start=START + 4 * SECOND, node="node-1")
+    other = no_room(uid="other", name="other", start=START + SECOND)
+    async with viewing(*attempts(), bound.batch(), other.batch()) as (_, browser):
+        async with browser.get(URL(path, encoded=True)) as answer:
+            page = await answer.text()
+        links = {link.replace("&amp;", "&") for link in re.findall(r'<a [^>]*href="([^"]*)"', page)}
+        assert named <= links
+        for link in sorted(one for one in links if re.match("/(nodes|plugins|pods)/", one)):
+            async with browser.get(URL(link, encoded=True)) as answer:
+                assert answer.status == 200, link
+    bare = re.findall(r"<t[hd][^>]*><bdi>(NodeAffinity|NodeResourcesFit|tight0|node-1)</bdi>", page)
+    assert bare == []

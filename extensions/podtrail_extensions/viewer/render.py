@@ -70,6 +70,7 @@ def environment(static: StaticFiles) -> Environment:
         "pod_decisions_path": pod_decisions_path,
         "states_asked": STATES_ASKED,
         "no_range": HeardBetween(),
+        "none_wanted": DecisionFilter(),
         "pods_of_plugin_path": pods_of_plugin_path,
         "range_path": range_path,
         "static_path": static.path,

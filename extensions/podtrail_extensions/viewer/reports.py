@@ -19,6 +19,7 @@ from podtrail.reports.perfetto import DrawnTrace, to_perfetto
 from podtrail.reports.pod import pod_report
 from podtrail.story import Library, PodStory, to_json, trace_id
 from podtrail.story.incident import Incident, tell_incident
+from podtrail.story.listing import list_plugins
 from podtrail.story.time_range import TimeRange
 from podtrail_extensions.viewer.bad_query import BadQuery
 from podtrail_extensions.viewer.drawn import PageWriter
@@ -73,7 +74,13 @@ class Reports:
             context = {"asked": asked, "problem": str(error), "report": None}
             return await self._page("incident.html", context, 400)
         report = await self._incident_report(request, span)
-        return await self._page("incident.html", {"asked": asked, "problem": "", "report": report, "span": span}, 200)
+        stories = self._library.stories
+        known = {
+            "known_plugins": {row.plugin for row in list_plugins(stories)},
+            "known_nodes": {*stories.refusals.nodes(), *(pod.node for pod in stories.each())},
+        }
+        context = {"asked": asked, "problem": "", "report": report, "span": span, **known}
+        return await self._page("incident.html", context, 200)
 
     async def _incident_file(self, request: web.Request) -> web.StreamResponse:
         span = self._range(request)

@@ -40,7 +40,20 @@ class TraceCell(NamedTuple):
     trace_id: bytes
 
 
-ReportCell = str | ForeignText | DrawnBar | PodCell | TraceCell
+class PluginCell(NamedTuple):
+    """Words that name a plugin; where pages are at hand they lead to the plugin's."""
+
+    words: str
+    plugin: str
+
+
+class NodeCell(NamedTuple):
+    """A node's name; where pages are at hand it leads to the node's."""
+
+    name: str
+
+
+ReportCell = str | ForeignText | DrawnBar | PodCell | TraceCell | PluginCell | NodeCell
 
 
 class ReportColumn(NamedTuple):

@@ -10,7 +10,16 @@ from jinja2 import Environment
 
 from podtrail.pages import environment as kit
 from podtrail.pages.environment import inline_hash
-from podtrail.reports.document import DrawnBar, ForeignText, PodCell, ReportDocument, ReportLines, TraceCell
+from podtrail.reports.document import (
+    DrawnBar,
+    ForeignText,
+    NodeCell,
+    PluginCell,
+    PodCell,
+    ReportDocument,
+    ReportLines,
+    TraceCell,
+)
 
 _WIDTH = 600
 CELL_TESTS: Mapping[str, Callable[[object], bool]] = {
@@ -18,6 +27,8 @@ CELL_TESTS: Mapping[str, Callable[[object], bool]] = {
     "foreign": lambda cell: isinstance(cell, ForeignText),
     "pod_cell": lambda cell: isinstance(cell, PodCell),
     "trace_cell": lambda cell: isinstance(cell, TraceCell),
+    "plugin_cell": lambda cell: isinstance(cell, PluginCell),
+    "node_cell": lambda cell: isinstance(cell, NodeCell),
     "lines": lambda part: isinstance(part, ReportLines),
 }
 """What templates ask a part of a document, or a cell of it."""

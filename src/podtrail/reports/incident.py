@@ -6,6 +6,8 @@ from podtrail.pages.chart import AXIS
 from podtrail.reports.document import (
     DrawnBar,
     ForeignText,
+    NodeCell,
+    PluginCell,
     PodCell,
     ReportCell,
     ReportDocument,
@@ -21,7 +23,7 @@ from podtrail.story.change_question import change_rows, change_sentence, generat
 from podtrail.story.incident import Incident
 from podtrail.story.listing import count_words
 from podtrail.story.pod_facts import pod_title
-from podtrail.story.slow_part import slow_part
+from podtrail.story.slow_part import SlowPart, slow_part
 
 
 def incident_report(incident: Incident, *, page: str = "") -> ReportDocument:
@@ -109,7 +111,7 @@ def _over_time(incident: Incident) -> list[ReportTable]:
 def _reasons(incident: Incident) -> list[ReportTable]:
     rows: list[list[ReportCell]] = [
         [
-            ForeignText(one.plugin or "not named"),
+            PluginCell(one.plugin, one.plugin) if one.plugin else "not named",
             ForeignText(one.reason),
             f"{one.attempts:,}",
             f"{one.pods:,}",
@@ -166,7 +168,7 @@ def _beside(incident: Incident) -> list[ReportTable]:
 def _plugins(incident: Incident) -> list[ReportTable]:
     rows: list[list[ReportCell]] = [
         [
-            ForeignText(one.plugin),
+            PluginCell(one.plugin, one.plugin),
             f"{one.refused:,}",
             f"{one.pods:,}",
             duration(one.slowest) if one.slowest else "-",
@@ -191,7 +193,7 @@ def _slowest(incident: Incident) -> list[ReportTable]:
                 clock(attempt.start_unix_nano),
                 ForeignText(attempt.result or "no result"),
                 duration(attempt.duration),
-                ForeignText(f"{slowest.what} {duration(slowest.took)}" if slowest else ""),
+                _mostly(slowest),
                 TraceCell(attempt.trace_id),
             ]
         )
@@ -199,10 +201,17 @@ def _slowest(incident: Incident) -> list[ReportTable]:
     return table("Slowest attempts", columns, rows)
 
 
+def _mostly(part: SlowPart | None) -> ReportCell:
+    if part is None:
+        return "-"
+    words = f"{part.what} {duration(part.took)}"
+    return PluginCell(words, part.plugin) if part.plugin else ForeignText(words)
+
+
 def _nodes(incident: Incident) -> list[ReportTable]:
     rows: list[list[ReportCell]] = [
         [
-            ForeignText(one.node),
+            NodeCell(one.node),
             f"{one.bound:,}",
             count_words(one.refused, at_least=one.at_least),
             f"{one.failures:,}",

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from podtrail.reports.document import (
     DrawnBar,
     ForeignText,
+    NodeCell,
+    PluginCell,
     PodCell,
     ReportCell,
     ReportDocument,
@@ -96,7 +98,7 @@ def _cell(cell: ReportCell, *, in_table: bool = False) -> str:
     match cell:
         case ForeignText():
             return code(cell, in_table=in_table)
-        case PodCell(name):
+        case PodCell(name) | PluginCell(name) | NodeCell(name):
             return code(name, in_table=in_table)
         case TraceCell(trace_id):
             return code(trace_id.hex(), in_table=in_table)
