@@ -135,6 +135,23 @@ def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spel
         assert re.search(r"Collector|remove|leave it out|use |headers", found.hint)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "message", "hint"),
+    [
+        ("exporter", "jaeger_storage_exporter", "Jaeger has the", "send OTLP to Jaeger: use otlp_grpc"),
+        ("extension", "jaeger_storage", "Jaeger has the", "remove it"),
+        ("exporter", "clickhousetraces", "SigNoz has the", "send OTLP to SigNoz"),
+        ("processor", "signoztailsampling", "SigNoz has the", "use tail_sampling"),
+        ("processor", "cascading_filter", "Sumo Logic's distribution has the", "use tail_sampling"),
+    ],
+)
+def test_components_of_other_programs_are_told_with_the_program(kind: str, name: str, message: str, hint: str) -> None:
+    found = collector_component(kind, name)
+    assert found is not None
+    assert found.message == f"{message} {kind} {name!r}, podtrail does not"
+    assert found.hint.startswith(hint)
+
+
 def test_what_podtrail_has_is_not_said_to_be_elsewhere() -> None:
     for factory in registry.all_factories():
         assert [collector_component(factory.kind, name) for name in (factory.type, *factory.aliases)] == [

@@ -107,6 +107,12 @@ def test_what_nobody_means_is_refused(text: str, headline: str) -> None:
     assert first.startswith(headline)
 
 
+def test_a_reference_between_brackets_wants_quotes() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_yaml("a:\n  b: [x, ${EXPORTERS}]", "c.yaml")
+    assert caught.value.problems[0].hint == 'put it in quotes, since a brace begins a map here: "${EXPORTERS}"'
+
+
 def test_aliases_are_bounded() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 30)]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class CollectorComponent(NamedTuple):
-    """A component that the Collector has or had."""
+    """A component that the Collector has or had, or another program that is built of it."""
 
     message: str
     hint: str
@@ -96,6 +96,44 @@ _GONE: Final[Mapping[str, frozenset[str]]] = {
 }
 """In earlier ones."""
 
+_OF_OTHERS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "Jaeger": {
+        "processor": _words("adaptivesampling"),
+        "exporter": _words("jaegerstorageexporter"),
+        "extension": _words("expvar jaegermcp jaegerquery jaegerstorage remotesampling remotestorage storagecleaner"),
+    },
+    "SigNoz": {
+        "receiver": _words("clickhousesystemtablesreceiver httplogreceiver signozawsfirehose"),
+        "processor": _words("signozlogspipeline signozspanmetrics signoztailsampling signoztransform"),
+        "exporter": _words(
+            """
+            clickhouselogsexporter clickhousemetricswrite clickhousemetricswritev2 clickhousetraces metadataexporter
+            signozclickhousemeter signozclickhousemetrics
+            """
+        ),
+        "extension": _words("signozhealthcheck"),
+    },
+    "Splunk's distribution": {
+        "receiver": _words("lightprometheus scriptedinputs signalfxgatewayprometheusremotewrite smartagent"),
+        "processor": _words("timestamp"),
+        "extension": _words("smartagent"),
+    },
+    "Sumo Logic's distribution": {
+        "receiver": _words("rawk8sevents telegraf"),
+        "processor": _words("cascadingfilter source sumologicschema sumologicsyslog"),
+    },
+    "Elastic's distribution": {
+        "processor": _words("elasticinframetrics elastictrace"),
+        "extension": _words("apmconfig"),
+    },
+    "Datadog's distribution": {
+        "processor": _words("infraattributes"),
+        "extension": _words("ddflare ddprofiling"),
+    },
+    "Honeycomb's distribution": {"processor": _words("usage"), "extension": _words("honeycomb")},
+}
+"""What other programs add to the Collector that they are built of, by kind."""
+
 _INSTEAD: Final[Mapping[str, str]] = {
     "receiver": "let a Collector take it in and send OTLP to podtrail",
     "processor": "let a Collector do it: in front of podtrail where policies need what it sets, else behind",
@@ -111,7 +149,8 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     **dict.fromkeys(
         (("extension", "dbstorage"), ("extension", "redisstorage")), "use file_storage: what is kept is kept in files"
     ),
-    ("extension", "healthcheckv2"): "use health_check",
+    **dict.fromkeys((("processor", "cascadingfilter"), ("processor", "signoztailsampling")), "use tail_sampling"),
+    **dict.fromkeys((("extension", "healthcheckv2"), ("extension", "signozhealthcheck")), "use health_check"),
     ("extension", "pebbletailstorage"): "use file_storage, and tail_sampling::storage or a pipeline's durable",
     ("extension", "memoryballast"): "remove it: Python has no use for a ballast",
     ("extension", "zpages"): "use viewer, whose pages show traces and decisions",
@@ -138,6 +177,11 @@ def collector_component(kind: str, type_name: str) -> CollectorComponent | None:
         return CollectorComponent(f"the Collector has the {kind} {type_name!r}, podtrail does not", hint)
     if name in _GONE.get(kind, ()):
         return CollectorComponent(f"the Collector had the {kind} {type_name!r} once, podtrail does not have it", hint)
+    for program, kinds in _OF_OTHERS.items():
+        if name in kinds.get(kind, ()):
+            if kind == "exporter":
+                hint = f"send OTLP to {program}: use otlp_grpc or otlp_http"
+            return CollectorComponent(f"{program} has the {kind} {type_name!r}, podtrail does not", hint)
     return None
 
 

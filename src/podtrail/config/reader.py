@@ -122,6 +122,10 @@ def _check_depth(text: str, source: Source, at: Position | None) -> None:
             depth -= 1
 
 
+_BARE_REFERENCE: Final = re.compile(r"[\[{,]\s*(\$\{[^}]*\})")
+"""A reference between brackets, without quotes."""
+
+
 def _syntax_problem(error: yaml.MarkedYAMLError, source: Source, at: Position | None) -> Problem:
     mark = error.problem_mark or error.context_mark
     position = at or _position(source, mark)
@@ -131,6 +135,8 @@ def _syntax_problem(error: yaml.MarkedYAMLError, source: Source, at: Position | 
     context = f"{error.context} " if error.context else ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
         context, what, hint = "", "a tab indents this line", "indent with spaces"
+    if found := _BARE_REFERENCE.search(line):
+        hint = f'put it in quotes, since a brace begins a map here: "{found[1]}"'
     return Problem(position, (), f"is not YAML: {context}{what}", hint)
 
 
