@@ -25,6 +25,7 @@ class Config(Model):
         "sending_queue": "remove it: nothing waits here",
         **dict.fromkeys(("output_paths", "use_internal_logger"), "remove it: spans are shown in podtrail's own log"),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
     verbosity: Verbosity = Field(
         "basic",

@@ -70,6 +70,7 @@ class Config(Model):
         "check_collector_pipeline": "remove it: ask podtrail's metrics how deliveries fare, or set component_health",
         **dict.fromkeys(("grpc", "http", "use_v2"), "remove it: use endpoint and path"),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector) - {"auth", "tls", "transport", "grpc", "http"}
 
     endpoint: Endpoint = Field("localhost:13133", description="Where to listen, host:port.")
     path: str = Field("/", pattern="^/", description="Path to answer at; one that ends in / answers below it as well.")

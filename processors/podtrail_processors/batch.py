@@ -21,6 +21,7 @@ class Config(Model):
             ("metadata_keys", "metadata_cardinality_limit"), "remove it: what came with a request is not known here"
         ),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
     timeout: NonNegativeDuration = Field(
         default=200 * MILLISECOND,

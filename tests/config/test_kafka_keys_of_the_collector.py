@@ -86,6 +86,9 @@ RECEIVER = {
     "telemetry::metrics::kafka_receiver_records_delay::enabled": "true",
 }
 RECEIVER_WARNED = {
+    "logs": "{}",
+    "metrics": "{}",
+    "profiles": "{}",
     "group_rebalance_strategy": "range",
     "error_backoff": (
         "{enabled: true, initial_interval: 1s, max_interval: 2s, multiplier: 2, randomization_factor: 0.1, "
@@ -94,9 +97,6 @@ RECEIVER_WARNED = {
     "group_rebalance_strategies": "[sticky]",
 }
 RECEIVER_REFUSED = {
-    "logs": "{}",
-    "metrics": "{}",
-    "profiles": "{}",
     "topic": "a",
     "encoding": "a",
     "default_fetch_size": "1",
@@ -131,8 +131,6 @@ EXPORTER_WARNED = {
     "encoding": "otlp_json",
     "producer::max_broker_write_bytes": "104857600",
     "record_partitioner::round_robin": "{}",
-}
-EXPORTER_REFUSED = {
     "logs": "{}",
     "metrics": "{}",
     "profiles": "{}",
@@ -141,6 +139,8 @@ EXPORTER_REFUSED = {
     "partition_logs_by_trace_id": "true",
     "partition_metrics_by_resource_attributes": "true",
     "rack_id": "a",
+}
+EXPORTER_REFUSED = {
     "record_partitioner::extension": "a",
     "record_partitioner::least_backup": "{}",
     "traces::encoding": "zipkin_json",

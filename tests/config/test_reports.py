@@ -122,8 +122,8 @@ def test_a_key_that_is_known_in_two_places_below_is_not_said_to_stand_in_one() -
         ("s: {policies: [{type: latencies}]}", "c.yaml:1:23: s::policies::0::type: unknown type 'latencies'"),
         ("s: {policies: [{type: always_sample}]}", "c.yaml:1:16: s::policies::0::name: is required"),
         (
-            "s: {delivery: {sending_queue: {batch: x}}}",
-            "c.yaml:1:32: s::delivery::sending_queue::batch: the Collector has",
+            "s: {delivery: {sending_queue: {wait_for_result: true}}}",
+            "c.yaml:1:49: s::delivery::sending_queue::wait_for_result: can't be true",
         ),
         ("s: {endpoint: localhost}", "c.yaml:1:15: s::endpoint: 'localhost' lacks a port"),
         ("s: 5", "c.yaml:1:4: s: must be a map of settings"),

@@ -193,7 +193,11 @@ def test_a_metrics_page_for_the_whole_network_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("telemetry", "headline"),
     [
-        ("{metrics: {readers: [{periodic: {}}]}}", "readers::0::periodic: the Collector has 'periodic' here"),
+        ("{metrics: {readers: [{}]}}", "readers::0: names no kind of reader"),
+        (
+            "{metrics: {readers: [{pull: {exporter: {prometheus: {}}}}, {pull: {exporter: {prometheus: {}}}}]}}",
+            "metrics::readers: has more than one pull",
+        ),
         (
             "{metrics: {address: 'x:1', readers: []}}",
             "metrics::address: address and readers are both given",
@@ -207,6 +211,31 @@ def test_telemetry_that_is_not_offered_is_refused(telemetry: str, headline: str)
     (found,) = refusal(WHOLE.replace("service:\n", f"service:\n  telemetry: {telemetry}\n"))
 
     assert headline in found
+
+
+def test_what_has_no_effect_is_accepted_with_a_warning() -> None:
+    settings = read("""\
+receivers: {otlp: {protocols: {grpc: {include_metadata: true}, http: {include_metadata: false}}}}
+processors: {batch: {metadata_keys: [tenant], metadata_cardinality_limit: 10}}
+exporters: {otlp: {endpoint: "localhost:1", balancer_name: round_robin, sending_queue: {batch: {}}}}
+extensions: {pprof: , zpages/one: {endpoint: "localhost:1"}, memory_ballast: {size_mib: 1}}
+service:
+  extensions: [pprof, zpages/one]
+  telemetry: {metrics: {readers: [{periodic: {exporter: {otlp: {endpoint: x}}}}]}}
+  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [otlp]}}
+""")
+    paths = {"::".join(map(str, warning.path)) for warning in settings.warnings}
+    assert paths == {
+        "receivers::otlp::protocols::grpc::include_metadata",
+        "processors::batch::metadata_keys",
+        "processors::batch::metadata_cardinality_limit",
+        "exporters::otlp::balancer_name",
+        "exporters::otlp::sending_queue::batch",
+        *("extensions::pprof", "extensions::zpages/one", "extensions::memory_ballast"),
+        "service::telemetry::metrics::readers::0::periodic",
+    }
+    assert settings.service.extensions == ()
+    assert settings.service.telemetry.metrics.address is None
 
 
 def test_python_values_are_checked_like_text() -> None:

@@ -5,7 +5,7 @@ that many components share stand once, at the end.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -87,13 +87,17 @@ def _sections(found: Found, shared: Found) -> Iterator[str]:
             rows = [_row(key, field, found[model], found, shared) for key, field in _fields(model)]
             yield table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
             if issubclass(model, Model) and model.of_the_collector:
-                yield table(("The Collector has besides", "Here"), list(_elsewhere(model.of_the_collector)))
+                yield table(("The Collector has besides", "Here"), list(_elsewhere(model)))
 
 
-def _elsewhere(keys: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _elsewhere(model: type[Model]) -> Iterator[tuple[str, str]]:
     """Yield the keys that are not here, those with the same way out in one row."""
-    for hint in dict.fromkeys(keys.values()):
-        yield ", ".join(f"`{key}`" for key, its in keys.items() if its == hint), hint
+    told = {
+        key: f"no effect, with a warning; {hint}" if key in model.harmless else hint
+        for key, hint in model.of_the_collector.items()
+    }
+    for words in dict.fromkeys(told.values()):
+        yield ", ".join(f"`{key}`" for key, its in told.items() if its == words), words
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:

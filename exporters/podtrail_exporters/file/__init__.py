@@ -36,6 +36,7 @@ class Config(Model):
         "encoding": "use format: json or proto",
         "group_by": "use several file exporters, each behind a filter",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset({"compression_params"})
 
     path: str = Field(min_length=1, description="Where to write spans.")
     append: bool = Field(

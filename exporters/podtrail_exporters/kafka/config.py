@@ -187,6 +187,9 @@ class Config(KafkaClientSettings, DeliverySettings):
         "include_metadata_keys": f"{_NO_METADATA}; record_headers sets headers that are always the same",
         "rack_id": "remove it: where a producer stands makes no difference",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(
+        {*(key for key, hint in of_the_collector.items() if hint == _TRACES_ONLY), "rack_id", "include_metadata_keys"}
+    )
 
     traces: KafkaTracesSettings = Field(
         default_factory=KafkaTracesSettings, description="Where spans go, and how they are written."

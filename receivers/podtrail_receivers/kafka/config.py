@@ -122,6 +122,7 @@ class Config(KafkaClientSettings):
         "encoding": "write traces: {encoding: ...}",
         "default_fetch_size": "write max_partition_fetch_size",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset({"logs", "metrics", "profiles"})
 
     traces: TracesSettings = Field(default_factory=TracesSettings, description="Which topics are read, and how.")
     group_id: str = Field("otel-collector", min_length=1, description="The consumer group.")

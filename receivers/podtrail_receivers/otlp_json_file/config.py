@@ -11,6 +11,7 @@ from podtrail_receivers.files.matching import means
 
 _FOLLOW = "Go on as files grow, rotate and appear; otherwise read what is there and end."
 _START_AT = "With `follow`: where to begin in files that are there at the start."
+_ANY_FORM = "remove it: every form is recognized, and files are read one after the other"
 
 
 class Config(Model):
@@ -33,7 +34,7 @@ class Config(Model):
                 "max_concurrent_files",
                 "max_log_size",
             ),
-            "remove it: every form is recognized, and files are read one after the other",
+            _ANY_FORM,
         ),
         **dict.fromkeys(
             (
@@ -54,6 +55,7 @@ class Config(Model):
         ),
         "replay_file": "remove it: files are read whole; `follow: true` goes on as they grow",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(key for key, hint in of_the_collector.items() if hint == _ANY_FORM)
 
     include: tuple[str, ...] = Field(
         min_length=1, description="Files to read: paths, or patterns with `*`, `?`, `[…]` and `**`."

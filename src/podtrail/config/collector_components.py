@@ -169,6 +169,15 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
+_NO_USE: Final = frozenset({"memoryballast", "pprof", "zpages"})
+"""Extensions without which everything works: they are accepted, with a warning."""
+
+
+def is_harmless(kind: str, type_name: str) -> bool:
+    """Tell whether a component of the Collector's can be left out without a change for spans or probes."""
+    return kind == "extension" and type_name.replace("_", "").lower() in _NO_USE
+
+
 def collector_component(kind: str, type_name: str) -> CollectorComponent | None:
     """Return what is to be said of a type that podtrail does not have; None when the Collector has none either."""
     name = type_name.replace("_", "").lower()

@@ -44,8 +44,9 @@ class QueueSettings(Model):
     """The queue in front of an exporter (`sending_queue:`)."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
-        "batch": "remove it and put the batch processor last in the pipeline",
+        "batch": "put the batch processor last in the pipeline; small requests that wait leave together in any case",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset({"batch"})
 
     enabled: bool = Field(True, description="Have a queue; otherwise the pipeline waits for each delivery.")
     num_consumers: int = Field(10, gt=0, description="Batches under way at once.")

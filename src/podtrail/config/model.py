@@ -79,6 +79,8 @@ class Model(BaseModel):
 
     of_the_collector: ClassVar[Mapping[str, str]] = {}
     """Keys that the Collector has here and podtrail does not: what to do instead."""
+    harmless: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that are accepted with a warning: without them a configuration does what it is meant to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, allow_inf_nan=True)
 
@@ -91,6 +93,8 @@ class Model(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_means_default(cls, data: Any) -> Any:
+        if cls.harmless and isinstance(data, Mapping):
+            data = {key: value for key, value in data.items() if key not in cls.harmless}
         if not isinstance(data, Mapping) or not any(value is None or isinstance(value, str) for value in data.values()):
             return data
         fields = {name: field for own, field in cls.model_fields.items() for name in (own, field.alias or own)}

@@ -160,6 +160,7 @@ class OwnTracesConfig(Model):
     """podtrail's own traces; off unless there is a processor."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {"limits": "remove it: own spans have few attributes, and no more"}
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
     level: TelemetryLevel = Field(
         "basic", description="`none` switches own traces off; the other levels give the same spans."

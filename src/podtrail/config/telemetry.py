@@ -27,6 +27,7 @@ class PrometheusReader(Model):
     of_the_collector: ClassVar[Mapping[str, str]] = {
         "with_resource_constant_labels": "remove it: have Prometheus add labels when it scrapes"
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
     host: str = Field("localhost", description="Host or address to listen on.")
     port: int = Field(_PORT, ge=0, le=65_535, description="Port to listen on; 0: any free one.")
@@ -61,16 +62,15 @@ class Reader(Model):
         "periodic": "own metrics are pulled: use pull::exporter::prometheus, or let a Collector scrape it",
         "producers": "remove it: there are podtrail's own metrics only",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
-    pull: PullReader = Field(description="Metrics that somebody fetches; the only kind there is.")
+    pull: PullReader | None = Field(None, description="Metrics that somebody fetches; the only kind there is.")
 
     @model_validator(mode="before")
     @classmethod
-    def _periodic_is_no_missing_pull(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "periodic" in data:
-            raise ValueError(
-                f"the Collector has 'periodic' here, podtrail does not; {cls.of_the_collector['periodic']}"
-            )
+    def _is_of_a_kind(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not {"pull", "periodic"} & data.keys():
+            raise ValueError("names no kind of reader: add pull: {exporter: {prometheus: {}}}")
         return data
 
 
@@ -80,12 +80,13 @@ class OwnMetricsConfig(Model):
     of_the_collector: ClassVar[Mapping[str, str]] = {
         "views": "remove it: drop and rename metrics where they are scraped"
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(of_the_collector)
 
     level: TelemetryLevel = Field(
         "normal", description="`none` switches the metrics page off; the other levels give the same metrics."
     )
     readers: tuple[Reader, ...] | None = Field(
-        None, max_length=1, description="Where metrics are offered; absent: localhost:8888; an empty list: nowhere."
+        None, description="Where metrics are offered, one `pull` at most; absent: localhost:8888; without one: nowhere."
     )
     address: Endpoint | None = Field(None, description="Older form of one Prometheus reader: host:port.")
 
@@ -93,6 +94,8 @@ class OwnMetricsConfig(Model):
     def _one_form(self) -> Self:
         if self.address is not None and self.readers is not None:
             raise ValueError("address and readers are both given: keep readers")
+        if sum(reader.pull is not None for reader in self.readers or ()) > 1:
+            raise ValueError("readers has more than one pull: there is one metrics page")
         return self
 
     @property
@@ -104,9 +107,8 @@ class OwnMetricsConfig(Model):
             return host_port(self.address)
         if self.readers is None:
             return "localhost", _PORT
-        for reader in self.readers:
-            return reader.pull.exporter.prometheus.host, reader.pull.exporter.prometheus.port
-        return None
+        pages = [reader.pull.exporter.prometheus for reader in self.readers if reader.pull is not None]
+        return (pages[0].host, pages[0].port) if pages else None
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Warn of a page that is open to the network."""
@@ -128,6 +130,12 @@ class LogsConfig(Model):
         "processors": "let a Collector or an agent read standard error",
         "sampling": "remove it: the log is short, and what repeats itself is not said each time",
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("development", "disable_caller", "disable_stacktrace", "disable_zap_resource", "initial_fields"),
+            "sampling",
+        }
+    )
 
     level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level that is written.")
     encoding: Literal["console", "json"] | None = Field(

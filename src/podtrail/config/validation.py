@@ -74,6 +74,8 @@ class Validator:
     def _warn_of(self, read: BaseModel, model: type[BaseModel], node: Node, path: Path) -> None:
         for below, text in _warnings(read):
             self.warn((*path, *below), text)
+        for below, hint in _harmless((Shape(model),), node, ()):
+            self.warn((*path, *below), "has no effect in podtrail", hint)
         for below, number in _bare_durations((Shape(model),), node, ()):
             unit = _likely_unit(model, below, number)
             self.warn(
@@ -173,6 +175,16 @@ def _undeclared(found: Sequence[Shape], node: Node, path: Path) -> Iterator[Path
         if silent and not below and isinstance(key, str):
             yield (*path, key)
         yield from _undeclared(below, value, (*path, key))
+
+
+def _harmless(found: Sequence[Shape], node: Node, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield keys of the Collector's that are accepted without effect, unless they are switched off or empty lists."""
+    models = [shape.model for shape in found if shape.model is not None and issubclass(shape.model, Model)]
+    for key, value in _children(node):
+        given = [model.of_the_collector[key] for model in models if key in model.harmless and isinstance(key, str)]
+        if given and plain(value) not in (None, False, []):
+            yield (*path, key), given[0]
+        yield from _harmless([inner for shape in found for inner in shape.below(key)], value, (*path, key))
 
 
 def _children(node: Node) -> Iterator[tuple[str | int, Node]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podtrail.component import Factory, Kind, registry
-from podtrail.config.collector_components import collector_component
+from podtrail.config.collector_components import collector_component, is_harmless
 from podtrail.config.ids import parse_id
 from podtrail.config.problem import did_you_mean
 from podtrail.config.validation import Validator
@@ -16,6 +16,20 @@ SECTIONS: Final[Mapping[str, Kind]] = {
     "extensions": "extension",
 }
 """The sections of a configuration that have components, and of which kind."""
+
+
+def left_out(check: Validator, section: str, text: str) -> bool:
+    """Tell whether a component of the Collector's is accepted and left out, and warn of it."""
+    try:
+        type_name = parse_id(text).type
+    except ValueError:
+        return False
+    kind = SECTIONS[section]
+    known = collector_component(kind, type_name)
+    if known is None or not is_harmless(kind, type_name) or registry.find(kind, type_name) is not None:
+        return False
+    check.warn((section, text), f"{known.message}: it is left out", known.hint)
+    return True
 
 
 def find_type(check: Validator, section: str, text: str) -> Factory | None:

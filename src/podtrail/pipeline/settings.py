@@ -15,7 +15,7 @@ from podtrail.config.validation import Validator
 from podtrail.pipeline.authenticator_references import check_authenticators
 from podtrail.pipeline.begun_anew import HINT, LastingPipeline, begun_anew
 from podtrail.pipeline.component_lists import ComponentLists
-from podtrail.pipeline.component_types import SECTIONS, find_type
+from podtrail.pipeline.component_types import SECTIONS, find_type, left_out
 from podtrail.pipeline.exactly_once import ExactlyOnceReferences, WiredPipeline
 from podtrail.pipeline.loops import loops, overwritten
 from podtrail.pipeline.partitioned_sources import PartitionedSources
@@ -130,6 +130,8 @@ class _Reading:
         self._from_files = document.from_files
         self._check = Validator(document.root, gates)
         self._lists = ComponentLists(self._check, document.root)
+        self._left_out: set[str] = set()
+        """Ids of extensions of the Collector's that are accepted and have no use."""
 
     def settings(self) -> Settings:
         for key in self._root.entries:
@@ -193,7 +195,11 @@ class _Reading:
         found: dict[str, ComponentSettings | None] = {}
         node = self._map((section,))
         for text in node.entries if node is not None else ():
-            found[text] = self._component(section, text)
+            if left_out(self._check, section, text):
+                self._left_out.add(text)
+                found[text] = None
+            else:
+                found[text] = self._component(section, text)
         return found
 
     def _component(self, section: str, text: str) -> ComponentSettings | None:
@@ -224,7 +230,8 @@ class _Reading:
                 hint = "it stands under telemetry" if below else did_you_mean(key, _SERVICE, "keys here")
                 self._check.problem(("service", key), f"unknown key {key!r}", hint)
         path = ("service", "extensions")
-        extensions = self._lists.read(path, "extension", path, sections["extensions"])
+        listed = self._lists.read(path, "extension", path, sections["extensions"])
+        extensions = tuple(id for id in listed if id not in self._left_out)
         telemetry = self._check.read(TelemetryConfig, ("service", "telemetry")) or TelemetryConfig()
         return ServiceSettings(extensions, telemetry_settings(telemetry)), self._pipelines(
             sections, StorageReferences(self._check, self._root, sections, extensions)
@@ -312,7 +319,7 @@ class _Reading:
         }
         for section, components in sections.items():
             where = "service::extensions" if section == "extensions" else "a pipeline"
-            for unused in components.keys() - used[section]:
+            for unused in components.keys() - used[section] - (self._left_out if section == "extensions" else set()):
                 self._check.warn((section, unused), "is configured but not used", f"list it in {where}, or remove it")
 
 

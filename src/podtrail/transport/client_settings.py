@@ -57,6 +57,7 @@ class ClientSettings(DeliverySettings):
         "middlewares": "send to a Collector that has them",
         **dict.fromkeys(("read_buffer_size", "write_buffer_size"), _TUNING),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset({"read_buffer_size", "write_buffer_size"})
 
     tls: TlsClientSettings | None = Field(None, description="TLS; absent: verified against the system's authorities.")
     headers: Headers = Field(default_factory=dict, description="Headers sent with every request; values are secrets.")
@@ -98,6 +99,7 @@ class GrpcChannelSettings(ClientSettings):
         "balancer_name": "remove it: one connection is used; to spread load use load_balancing",
         "user_agent": "remove it: podtrail says who it is",
     }
+    harmless: ClassVar[frozenset[str]] = ClientSettings.harmless | {"balancer_name", "user_agent"}
 
     compression: Literal["gzip", "none", ""] = Field("gzip", description="`gzip` or `none`.")
     keepalive: KeepaliveSettings | None = Field(None, description="Keepalive of the connection.")
@@ -222,6 +224,7 @@ class HttpClientSettings(ClientSettings):
             ("logs_endpoint", "metrics_endpoint", "profiles_endpoint"), "remove it: podtrail handles traces only"
         ),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(key for key, hint in of_the_collector.items() if hint == _TUNING)
 
     timeout: NonNegativeDuration = Field(30 * SECOND, description="Longest time one try may take; 0s: no limit.")
     endpoint: str | None = Field(

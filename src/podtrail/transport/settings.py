@@ -95,6 +95,7 @@ class GrpcServerSettings(ServerSettings):
         **_OF_A_SERVER,
         **dict.fromkeys(("read_buffer_size", "write_buffer_size"), _TUNING),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset({"include_metadata", "read_buffer_size", "write_buffer_size"})
 
     endpoint: str = Field(
         "localhost:4317", description="Where to listen: host:port, or the path of a socket with `transport: unix`."
@@ -161,6 +162,12 @@ class HttpServerSettings(ServerSettings):
         "keep_alives_enabled": "remove it: connections are kept open for idle_timeout",
         **dict.fromkeys(("metrics_url_path", "logs_url_path"), "remove it: podtrail handles traces only"),
     }
+    harmless: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("include_metadata", "read_header_timeout", "write_timeout", "keep_alives_enabled"),
+            *("metrics_url_path", "logs_url_path"),
+        }
+    )
 
     endpoint: Endpoint = Field("localhost:4318", description="Where to listen: host:port.")
     cors: CorsSettings | None = Field(None, description="Let web pages of other origins send; absent: none may.")
