@@ -79,8 +79,8 @@ class Reports:
             "known_plugins": {row.plugin for row in list_plugins(stories)},
             "known_nodes": {*stories.refusals.nodes(), *(pod.node for pod in stories.each())},
         }
-        context = {"asked": asked, "problem": "", "report": report, "span": span, **known}
-        return await self._page("incident.html", context, 200)
+        shown: dict[str, object] = {"asked": asked, "problem": "", "report": report, "span": span, **known}
+        return await self._page("incident.html", shown, 200)
 
     async def _incident_file(self, request: web.Request) -> web.StreamResponse:
         span = self._range(request)
