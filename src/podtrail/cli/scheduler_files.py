@@ -5,7 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
@@ -19,10 +19,11 @@ from podtrail.reconstruction import (
     Correlator,
     Heard,
     LineCounts,
+    OffsetStep,
     Rebuilt,
     SchedulerLog,
     WatchReader,
-    offset_by_watch,
+    offsets_by_watch,
     split_lines,
     zone_of,
 )
@@ -35,6 +36,7 @@ _MOST_UNDATED: Final = 1_000
 _SAMPLE: Final = 16 << 20
 _SAMPLE_LINES: Final = 20_000
 LONGEST_WATCHED: Final = 64 << 20
+_HALF_A_YEAR: Final = 183 * 86_400 * 10**9
 _ARRIVAL: Final = re.compile(rb'"arrivalUnixNano": ?"?(\d{18,19})')
 _CREATED: Final = re.compile(rb'(?:creationTimestamp|lastTimestamp|eventTime)"?: "?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)')
 _ROTATED: Final = re.compile(r"(.+?\.log)[.-].*")
@@ -70,15 +72,15 @@ def rebuild(
 ) -> Iterator[Rebuilt]:
     """Yield the attempts that files tell of; `line_counts` count what is read of the logs (`log`) and of each watch.
 
-    `year` and `timezone` are those of the logs, which klog does not write.
+    `year` is that of the first line of the logs, `timezone` theirs: klog does not write them.
 
     Raises:
         OSError: a file can't be read.
     """
     watched = [_Source(path, LONGEST_WATCHED) for paths in watches.values() for path in paths]
-    near = _year(year) if year else _near(logs, watched)
+    near = _near(logs, watched)
     zone = zone_of(timezone) if timezone else None
-    heard = [*_logs(logs, watched, near, line_counts, zone), *_watches(watches, watched, line_counts)]
+    heard = [*_logs(logs, watched, near, line_counts, zone, year), *_watches(watches, watched, line_counts)]
     for one in heapq.merge(*heard, key=attrgetter("time")):
         yield from correlator.feed(one)
     yield from correlator.finish()
@@ -135,25 +137,37 @@ def _logs(
     near: int,
     line_counts: Mapping[str, LineCounts],
     zone: tzinfo | None,
+    year: int | None,
 ) -> Iterator[Iterator[Heard]]:
-    for path in logs:
-        rotated = _ROTATED.fullmatch(path.name)
-        name = str(path.with_name(rotated[1]) if rotated else path)
-        reader = SchedulerLog(name, near, line_counts["log"], zone)
-        source = _Source(path)
-        if zone is None and watched and (offset := _offset(source, watched, near)) is not None:
-            reader.set_offset(offset)
+    sources = [*map(_Source, logs)]
+    years = _years(sources, year) if year else [None] * len(sources)
+    for source, own_year in zip(sources, years, strict=True):
+        rotated = _ROTATED.fullmatch(source.path.name)
+        name = str(source.path.with_name(rotated[1]) if rotated else source.path)
+        reader = SchedulerLog(name, near, line_counts["log"], zone, own_year)
+        if zone is None and watched and (steps := _offsets(source, watched, near, own_year)):
+            reader.set_offsets(steps)
         yield chain(reader.read(source.lines()), reader.end())
 
 
-def _offset(log: _Source, watched: Sequence[_Source], near: int) -> int | None:
-    """Return the offset of a log's times from UTC as watches show it; None if the log has it, or they do not."""
-    probe = SchedulerLog("", near, LineCounts())
+def _years(logs: Sequence[_Source], year: int) -> list[int | None]:
+    """Return the year of the first line of each log: `year`, or the next one for what follows a log of its end."""
+    firsts = []
+    for log in logs:
+        probe = SchedulerLog("", 0, LineCounts(), year=year)
+        moments = (probe.written_until() for line in log.head() for _ in (*probe.read([line]), None))
+        firsts.append(next(filter(None, moments), 0))
+    return [year + (max(firsts) - first > _HALF_A_YEAR and first > 0) for first in firsts]
+
+
+def _offsets(log: _Source, watched: Sequence[_Source], near: int, year: int | None) -> list[OffsetStep]:
+    """Return the offsets of a log's times from UTC as watches show them; none if the log has them, or they do not."""
+    probe = SchedulerLog("", near, LineCounts(), year=year)
     told = [*probe.read(log.sample()), *probe.end()]
     if not probe.needs_zone:
-        return None
+        return []
     seen = (one for each in watched for one in WatchReader(LineCounts()).read(each.sample(), LONGEST_WATCHED))
-    return offset_by_watch(told, seen)
+    return offsets_by_watch(told, seen)
 
 
 def _watches(
@@ -183,10 +197,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _stream(file: BinaryIO) -> Iterator[bytes]:
     while piece := file.read(_PIECE):
         yield piece
-
-
-def _year(year: int) -> int:
-    return int(datetime(year, 7, 1, tzinfo=UTC).timestamp()) * 10**9
 
 
 def _near(logs: Sequence[Path], watches: Sequence[_Source]) -> int:

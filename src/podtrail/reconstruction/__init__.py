@@ -5,8 +5,8 @@ can't be used is counted.
 """
 
 from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
-from podtrail.reconstruction.calendar import zone_of
-from podtrail.reconstruction.clock_offset import offset_by_watch
+from podtrail.reconstruction.calendar import OffsetStep, zone_of
+from podtrail.reconstruction.clock_offset import offsets_by_watch
 from podtrail.reconstruction.correlator import WITHOUT_LINES, Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
@@ -28,6 +28,7 @@ __all__ = [
     "EventSeen",
     "Heard",
     "LineCounts",
+    "OffsetStep",
     "Outcome",
     "PodIdentity",
     "PodSeen",
@@ -35,7 +36,7 @@ __all__ = [
     "SchedulerLog",
     "Session",
     "WatchReader",
-    "offset_by_watch",
+    "offsets_by_watch",
     "read_attempts",
     "split_lines",
     "trace",

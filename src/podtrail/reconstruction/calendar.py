@@ -1,11 +1,13 @@
 """When a log line was written: klog's header has neither a year nor a zone. Lengths of time, as Go prints them."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SECOND = 1_000_000_000
+FAR: Final = 1 << 63
 _MICROSECOND = 1_000
 DAY = 86_400 * SECOND
 _MOST = 4096
@@ -19,21 +21,44 @@ _MOST_DOUBT: Final = 2
 _HOURS: Final = (*range(-12, 15), -9.5, -3.5, -2.5, 3.5, 4.5, 5.5, 5.75, 6.5, 8.75, 9.5, 10.5, 12.75, 13.75)
 OFFSETS: Final = tuple(sorted(int(hours * 60) * _MINUTE for hours in _HOURS))
 """All offsets from UTC that zones have, in nanoseconds."""
+_FORWARD: Final = frozenset((SECOND * 1_800, SECOND * 3_600, SECOND * 7_200))
+"""By how much summer time moves clocks."""
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+\-\u2212])(\d{1,2}):?([0-5]\d)?")
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND}
 _TERM = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _LENGTH = re.compile(rf"(?:{_TERM.pattern})+")
 
 
+class OffsetStep(NamedTuple):
+    """An offset from UTC, and since when it holds."""
+
+    since: int
+    """Unix nanoseconds; 0 for the first one."""
+    offset: int
+    """Nanoseconds by which local time is ahead of UTC."""
+
+
 class Calendar:
     """Converts klog's local times to moments. Chooses the year nearest to the known moments.
 
     The offset from UTC comes from the zone that a user names, or from moments that are known from other sources.
-    Without either, times are taken as UTC.
+    Without either, times are taken as UTC. Of the two moments of a local time that comes twice, when summer time ends,
+    it chooses the one nearest to the line before.
     """
 
-    def __init__(self, near: int, zone: tzinfo | None = None) -> None:
-        """`near` is a moment about which the log was written, Unix nanoseconds; `zone` is that of its times."""
+    def __init__(self, near: int, zone: tzinfo | None = None, year: int | None = None) -> None:
+        """Start with what is known of the log.
+
+        Args:
+            near: A moment about which the log was written, Unix nanoseconds.
+            zone: The zone of its times.
+            year: The year of its first line.
+        """
+        self._year = year
+        self._steps: Sequence[OffsetStep] = ()
+        self._last = 0
+        """The moment of the last line."""
+        self._last_local = 0
         self.near = near
         self.zone = zone
         self.known = zone is not None
@@ -56,7 +81,16 @@ class Calendar:
             return None
         if written is not None:
             self.compare(local, written)
-        return self.utc(local)
+        moment = self.utc(local)
+        if self._steps:
+            self.offset = local - moment
+        self._last, self._last_local = moment, local
+        return moment
+
+    def set_steps(self, steps: Sequence[OffsetStep]) -> None:
+        """Take the offsets of the log's times, in the order of time."""
+        self._steps = steps if len(steps) > 1 else ()
+        self.offset, self.known = steps[-1].offset, True
 
     def local(self, stamp: bytes, micros: bytes) -> int | None:
         """Return the same moment as if the time were UTC."""
@@ -67,11 +101,21 @@ class Calendar:
 
     def utc(self, local: int) -> int:
         """Return the moment of a local time that is given as if it were UTC."""
-        if self.zone is None:
+        if self.zone is None and not self._steps:
             return local - self.offset
+        return min(self._moments(local), key=lambda moment: abs(moment - self._last) if self._last else 0)
+
+    def _moments(self, local: int) -> list[int]:
+        """Return the moments that a local time may mean, the earliest first: mostly one."""
+        if self.zone is None:
+            ends = [step.since for step in self._steps[1:]] + [FAR]
+            moments = [local - step.offset for step in self._steps]
+            fitting = zip(self._steps, ends, moments, strict=True)
+            # Without one, clocks were set forward over this time.
+            return [moment for step, end, moment in fitting if step.since <= moment < end] or moments[-1:]
         wall = datetime.fromtimestamp(local // SECOND, UTC).replace(tzinfo=self.zone)
-        offset = wall.utcoffset()
-        return local - int(offset.total_seconds()) * SECOND if offset else local
+        offsets = [each.utcoffset() or timedelta() for each in (wall, wall.replace(fold=1))]
+        return sorted({local - int(offset.total_seconds()) * SECOND for offset in offsets})
 
     def compare(self, local: int, written: int) -> None:
         """Derive the offset from a local time and the moment at which it was written, unless the zone is given."""
@@ -85,9 +129,15 @@ class Calendar:
             return
         if self.known:  # summer time begins or ends, unless the envelope's time is that of a late delivery
             self._changed += abs(written - local + offset) < _PROMPT
-            if self._changed < _MOST_DOUBT:
+            if self._changed < _MOST_DOUBT and not self._is_moved(local, written, offset):
                 return
-        self.offset, self.known, self._changed = offset, True, 0
+        self.offset, self.known, self._changed, self._steps = offset, True, 0, ()
+
+    def _is_moved(self, local: int, written: int, offset: int) -> bool:
+        """Return whether a line can't be a late one: it would be from the future, or clocks were set back."""
+        if abs(written - local + offset) >= _PROMPT or abs(offset - self.offset) not in _FORWARD:
+            return False
+        return offset > self.offset or local < self._last_local
 
     def learn(self, moment: int) -> None:
         """Take a moment that was written with its year."""
@@ -96,6 +146,9 @@ class Calendar:
         self.near = moment
 
     def _second(self, stamp: bytes) -> int | None:
+        if self._year is not None:
+            first, self._year = _moment(stamp, self._year), None
+            self.near = self.near if first is None else first
         year = datetime.fromtimestamp(self.near // SECOND, UTC).year
         found = [
             moment

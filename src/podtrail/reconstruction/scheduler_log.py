@@ -1,13 +1,13 @@
 """A kube-scheduler's log, line by line, to what it tells: never fails, counts what it could not read."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
-from podtrail.reconstruction.calendar import Calendar, offset_text, rfc3339
+from podtrail.reconstruction.calendar import Calendar, OffsetStep, offset_text, rfc3339
 from podtrail.reconstruction.envelope import Envelope, is_klog_json
 from podtrail.reconstruction.json_envelope import is_headerless
 from podtrail.reconstruction.klog import LONGEST_VALUE
@@ -23,7 +23,7 @@ _BACK = 2_000_000_000
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _OF_OTHERS = re.compile(rb"--(?: (?:Journal|Logs|Boot|Reboot|No entries)\b.*)?|\[[-+]\]\w.*", re.DOTALL)
 """What journalctl and grep write between lines, and the checks of /readyz, which follow a line of klog."""
-_FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/")
+_FILE_CREATED = re.compile(rb"Log file created at: (\d{4})/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)")
 _FILE_HEADER: Final = (
     b"Running on machine: ",
     b"Binary: Built with ",
@@ -61,7 +61,9 @@ class LineMeaning(NamedTuple):
 class SchedulerLog:
     """Reads one log. What it holds between lines is bounded."""
 
-    def __init__(self, source: str, near: int, counts: LineCounts, zone: tzinfo | None = None) -> None:
+    def __init__(
+        self, source: str, near: int, counts: LineCounts, zone: tzinfo | None = None, year: int | None = None
+    ) -> None:
         """Read the log of `source`, the name of its file.
 
         Args:
@@ -69,9 +71,10 @@ class SchedulerLog:
             near: A moment about which the log was written, Unix nanoseconds.
             counts: Counts its lines.
             zone: The time zone of the log; None: derived, else UTC.
+            year: The year of its first line; None: the one nearest to `near`.
         """
         self._source = source
-        self.calendar = Calendar(near, zone)
+        self.calendar = Calendar(near, zone, year)
         self._counts = counts
         self._envelope = Envelope()
         self._blocks = OpenBlocks()
@@ -97,9 +100,9 @@ class SchedulerLog:
         """Whether times were read whose zone nothing gives."""
         return bool(self._counts.notes[NO_ZONE])
 
-    def set_offset(self, offset: int) -> None:
-        """Take the offset of the log's times from UTC, in nanoseconds."""
-        self.calendar.offset, self.calendar.known = offset, True
+    def set_offsets(self, steps: Sequence[OffsetStep]) -> None:
+        """Take the offsets of the log's times from UTC, in the order of time."""
+        self.calendar.set_steps(steps)
 
     def end(self) -> Iterator[LineMeaning]:
         """Yield what the lines tell that wait for more: nothing more comes."""
@@ -189,7 +192,8 @@ class SchedulerLog:
         elif written is not None and is_headerless(line[:LONGEST_VALUE].decode("utf-8", "replace")):
             return self._headerless(line, written)
         elif found := _FILE_CREATED.match(line):
-            self.calendar.learn(rfc3339(f"{found[1].decode()}-07-01T00:00:00Z") or self.calendar.near)
+            year, month, day, clock = (part.decode() for part in found.groups())
+            self.calendar.learn(rfc3339(f"{year}-{month}-{day}T{clock}Z") or self.calendar.near)
             counts.other += 1
         elif line.startswith(_FILE_HEADER) or _OF_OTHERS.fullmatch(line):
             counts.other += 1

@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 from podtrail.component import ObservedPod
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
+from podtrail.reconstruction.calendar import OffsetStep
 from podtrail.reconstruction.checkpoint import read_offsets, read_pods, read_told_until, write_checkpoint
-from podtrail.reconstruction.clock_offset import offset_by_watch
+from podtrail.reconstruction.clock_offset import offsets_by_watch
 from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
@@ -109,7 +110,7 @@ class Session:
             reader = SchedulerLog(source, self._started, self.line_counts["log"], self._zone)
             log = self._logs[source] = _Log(reader)
             if (offset := self._offsets.get(source)) is not None:
-                reader.set_offset(offset)
+                reader.set_offsets([OffsetStep(0, offset)])
             if clock is not None and not reader.calendar.known:
                 self._derive_offset(reader, clock.end + piece)
         if clock is not None:
@@ -121,8 +122,8 @@ class Session:
         """Derive the offset of a log from UTC by the Pods that were listed before it was read."""
         probe = SchedulerLog("", self._started, LineCounts())
         told = [*probe.read(sample.split(b"\n")), *probe.end()]
-        if probe.needs_zone and (offset := offset_by_watch(told, self._listed)) is not None:
-            reader.set_offset(offset)
+        if probe.needs_zone and (steps := offsets_by_watch(told, self._listed)):
+            reader.set_offsets(steps)
 
     def end_of_log(self, source: str, now: int) -> None:
         """Note that a log was rotated, truncated or closed: what comes next of it begins a line."""
