@@ -103,6 +103,10 @@ WITH_YEAR: dict[str, Form] = {
     "CRI": prefixed(f"{STAMP} stderr F "),
     "CRI at +08:00": prefixed("2026-09-19T05:10:49.848779631+08:00 stdout F "),
     "CRI, lines in parts": cri_parts,
+    "CRI in JSON of a shipper": records(lambda line: {"date": MICROS / 1e6, "message": f"{STAMP} stderr F {line}"}),
+    "CRI in parts in JSON of a shipper": lambda lines: "\n".join(
+        json.dumps({"log": part, "stream": "stderr"}) for part in cri_parts(lines).decode().splitlines()
+    ).encode(),
     "CRI, found by grep": prefixed(f"/var/log/pods/k/0.log:{STAMP} stderr F "),
     "kubectl logs --timestamps": prefixed(f"{STAMP} "),
     "kubectl logs --prefix --timestamps": prefixed(f"[pod/kube-scheduler-cp/kube-scheduler] {STAMP} "),
@@ -195,6 +199,7 @@ WITHOUT_YEAR: dict[str, Form] = {
     "rsyslog": lambda lines: prefixed("Sep 18 21:10:49 cp1 s[812]: #033[32m")(
         [one.replace("\t", "#011") for one in lines]
     ),
+    "a list of texts": lambda lines: json.dumps(lines, indent=2).encode(),
     "UTF-8 with BOM": lambda lines: codecs.BOM_UTF8 + prefixed("")(lines),
     "UTF-16": lambda lines: prefixed("", "\r")(lines).decode().encode("utf-16"),
     "UTF-16, big-endian": lambda lines: codecs.BOM_UTF16_BE + prefixed("", "\r")(lines).decode().encode("utf-16-be"),

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from podtrail.reconstruction import klog
 from podtrail.reconstruction.calendar import SECOND, rfc3339
 from podtrail.reconstruction.json_documents import JsonDocuments
-from podtrail.reconstruction.json_envelope import enclosed, time_of
+from podtrail.reconstruction.json_envelope import enclosed, is_framed, time_of
 
 _CRI = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) ([FP])\S* ")
 _HEADER = re.compile(rb"(?<![0-9A-Za-z])[IWEFD]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^:\] ]{1,128}:\d+\]")
@@ -163,13 +163,15 @@ class Envelope:
             line = _ANSI.sub(b"", line).removesuffix(b"\r")
         if klog.read_line(line) is not None or depth > _DEEPEST or (depth and _goes_on(line)):
             return [Unwrapped(line, written)]
+        stripped = line.strip()
+        if stripped[:1] == b"{":  # JSON may hold CRI's frame: of a shipper that does not parse it
+            return self._json(stripped, written, depth)
         if b" std" in line[:_LONGEST_PREFIX] and (found := _CRI.search(line, 0, _LONGEST_PREFIX)):
             time = rfc3339(found[1].decode())
             whole = _join(self._cri_part, line[found.end() :])
             self._cri_part = whole if found[2] == b"P" else b""
             return [] if self._cri_part else self._inner(whole, time, depth + 1)
-        stripped = line.strip()
-        if stripped[:1] == b"{" or (stripped[:1] == b"[" and stripped[-1:] == b"]"):
+        if stripped[:1] == b"[" and stripped[-1:] == b"]":
             return self._json(stripped, written, depth)
         return self._behind_prefix(line, written, depth)
 
@@ -214,12 +216,11 @@ class Envelope:
             told = json.loads(line)
         except (ValueError, RecursionError):
             return self._behind_prefix(line, written, depth)
-        if isinstance(told, dict) and isinstance(log := told.get("log"), str):
+        if isinstance(told, dict) and isinstance(log := told.get("log"), str) and not is_framed(log):
             return self._docker(log, told, written, depth)
-        lines = []
-        for text, time in enclosed(told):
-            lines += self._inner(text, time or written, depth + 1)
-        return lines or [Unwrapped(line, written)]
+        texts = [*enclosed(told)]
+        lines = [one for text, time in texts for one in self._inner(text, time or written, depth + 1)]
+        return lines if texts else [Unwrapped(line, written)]
 
     def _docker(self, log: str, told: Mapping[str, Any], written: int | None, depth: int) -> list[Unwrapped]:
         stamp = time_of(told) or written

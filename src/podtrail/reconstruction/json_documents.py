@@ -71,6 +71,10 @@ class JsonDocuments:
             if self._element and len(self._stack) < self._element:
                 self._element = 0
             complete = len(self._stack) == self._element if self._element else not self._stack
+            if text == b"]" and not self._stack and not self._yielded:  # a list of texts
+                self._keep(line[start : token.end()])
+                found.append(b"\n".join(self._buffer) if self._size <= self._longest else b"{}")
+                start, self._lines = token.end(), 0
             if complete and text == b"}":
                 self._keep(line[start : token.end()])
                 if not (self._yielded and not self._stack):  # the rest of a list's document

@@ -10,6 +10,8 @@ from podtrail.reconstruction.calendar import SECOND, rfc3339
 from podtrail.reconstruction.vocabulary import MESSAGES, read_words
 
 _HEADER = re.compile(r"(?<![0-9A-Za-z])[IWEFD]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^:\] ]{1,128}:\d+\]")
+_FRAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^ ]{1,20} std(?:out|err) [FP]")
+"""What CRI writes ahead of a line."""
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _TEXTS: Final = ("message", "MESSAGE", "log", "msg", "line", "textPayload", "@message", "Message", "body", "text")
 _TIMES: Final = (
@@ -93,9 +95,14 @@ def _document(text: str) -> Mapping[str, Any] | None:
 
 def _is_line(text: str) -> bool:
     start = text[:1024]
-    if start[:1] == "\t" or start.startswith((" >", "Trace[")):
+    if start[:1] == "\t" or start.startswith((" >", "Trace[")) or is_framed(start):
         return True
     return bool(_HEADER.search(start)) or (start.lstrip()[:1] == "{" and '"msg"' in text and '"ts"' in text)
+
+
+def is_framed(text: str) -> bool:
+    """Return True if a text begins with CRI's frame, which its shipper has left."""
+    return _FRAME.match(text) is not None
 
 
 def _without_header(told: Mapping[str, Any], time: int) -> bytes:
