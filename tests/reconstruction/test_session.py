@@ -242,6 +242,13 @@ def became(words: str, at: int) -> dict[str, Any]:
     return {"type": "ADDED", "object": {"kind": "Event", "regarding": lease, **told}}
 
 
+def pulled(at: int) -> dict[str, Any]:
+    """Return an Event of a kubelet."""
+    about = {"kind": "Pod", "namespace": "d", "name": "other", "uid": "other"}
+    told = {"reason": "Pulled", "note": "done", "eventTime": f"2026-11-21T11:{12 + at // 60}:{at % 60:02}.000000Z"}
+    return {"type": "ADDED", "object": {"kind": "Event", "regarding": about, **told}}
+
+
 def bound_unseen(session: Session, at: int, host: str = "") -> int:
     """Have watches show that a Pod was bound in a second after 11:12; return how many attempts that gives."""
     name, time = f"p{at}", START + (20 + at) * SECOND
@@ -300,6 +307,27 @@ def test_attempts_of_a_leader_that_logs_less_while_it_runs_are_told(
         session.log("log", line, START + (at + 20) * SECOND)
     session.scraped(page, START + (at + 15) * SECOND)
     assert bound_unseen(session, at, host) == own
+
+
+@pytest.mark.parametrize(
+    ("event", "host", "own"),
+    [
+        (became("cp1_4f1c became leader", 2), "cp1", 1),
+        (became("cp1_4f1c became leader", 2), "cp2", 0),
+        (became("cp2_93aa became leader", 60), "cp2", 0),
+        (pulled(1), "cp1", 1),  # Events are read since then, and none says that another replica leads
+        (pulled(60), "cp1", 0),
+        (None, "cp1", 0),
+    ],
+)
+def test_events_that_show_no_attempt_of_the_scheduler_show_whether_it_leads(event: Any, host: str, own: int) -> None:
+    session = Session(START)
+    leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    session.log("log", b"".join((*leads, BOUND % (3, b"a"))), START + 23 * SECOND)
+    if event:
+        session.watched(event, START + 90 * SECOND)
+    assert len([*advance(session, START + 100 * SECOND)]) == 1
+    assert bound_unseen(session, 100, host) == own
 
 
 def test_without_events_an_attempt_that_has_no_line_is_the_leaders_own() -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.log_story import LogStory
-from podtrail.reconstruction.pods import Incarnation, PodRegistry
+from podtrail.reconstruction.pods import FOREVER, Incarnation, PodRegistry
 from podtrail.reconstruction.watch import PRINTED, EventSeen, PodSeen
 
 MILLISECOND = 1_000_000
@@ -45,7 +45,8 @@ class Claims:
         self.profiles = {"default-scheduler"}
         self.own_hosts: set[str] = set()
         """Where the schedulers run whose logs are read, by Events of attempts with lines; "" if these do not say."""
-        self.sees_events = False
+        self.events_since = FOREVER
+        """When the oldest Event was written that was read; Events from then on are watched."""
 
     def remember(self, draft: Draft) -> AttemptEnd:
         """Note that an attempt has ended."""
@@ -67,7 +68,7 @@ class Claims:
 
     def event(self, seen: EventSeen) -> None:
         """Weigh an Event."""
-        self.sees_events = True
+        self.events_since = min(self.events_since, seen.at)
         self._pods.name_uid(seen.pod, seen.uid, seen.at)
         match seen.reason:
             case "Scheduled":

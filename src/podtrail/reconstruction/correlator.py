@@ -9,7 +9,7 @@ from podtrail.component import ObservedPod
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.claims import SECOND, Claims
 from podtrail.reconstruction.log_story import LogStory
-from podtrail.reconstruction.pods import Incarnation, PodRegistry
+from podtrail.reconstruction.pods import FOREVER, Incarnation, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.watch import PRINTED, EventSeen, LeaderSeen, PodSeen
 
@@ -78,6 +78,7 @@ class Correlator:
             self._events.append(heard)
         elif isinstance(heard, LeaderSeen):
             self._log.leadership.see(heard.lock, heard.at, heard.identity)
+            self._claims.events_since = min(self._claims.events_since, heard.at)
         else:
             self._see(heard)
         if self._now >= self._due or len(self._held) > _MOST_HELD:
@@ -179,10 +180,12 @@ class Correlator:
 
         A leader that was killed does not log that it leads no more. But if each of its attempts would have a line, an
         attempt without one is the next leader's, unless the scheduler now logs less: no Event says that another process
-        became leader, and its own Event comes from the same host, or its end is too near to the last line for another
-        replica to have become leader. If Events are not watched, it is taken for the scheduler's own.
+        became leader, and its own Event comes from the same host, or Events were watched since another replica can have
+        become leader, or its end is too near to the last line for that. If Events are not watched, it is taken for the
+        scheduler's own.
         """
-        leadership, hosts = self._log.leadership, self._claims.own_hosts
+        leadership = self._log.leadership
+        hosts = self._claims.own_hosts | ({leadership.own_host} - {""})
         if leadership.taken_over_at() <= draft.end:
             return _OF_LEADER
         elsewhere = leadership.elsewhere or self._denied > self._confirmed
@@ -190,8 +193,10 @@ class Correlator:
             return _OF_LEADER
         if not (leadership.elected and self._log.tells_of_all):
             return ""
-        hosted = draft.host in hosts or (not draft.host and (bool(hosts) or not self._claims.sees_events))
-        if hosted or draft.end <= max(self._log.newest, self._confirmed) + _TAKES_OVER:
+        sees_events = self._claims.events_since != FOREVER
+        hosted = draft.host in hosts or (not draft.host and (bool(hosts) or not sees_events))
+        takes_over = max(self._log.newest, self._confirmed) + _TAKES_OVER
+        if hosted or draft.end <= takes_over or self._claims.events_since <= takes_over:
             self._log.forget_verbosity()
             return ""
         return WITHOUT_LINES

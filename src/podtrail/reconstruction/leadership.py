@@ -24,6 +24,7 @@ class Leadership:
         self._last = 0
         """When a scheduler of the logs became leader last."""
         self._seen: deque[tuple[int, str]] = deque(maxlen=_MOST)
+        """Events of processes that became leader: when, and the identity, `HOST_UUID`."""
         self.since = 0
         """Before this moment a replica whose log is not read may have been the leader."""
 
@@ -32,12 +33,20 @@ class Leadership:
         if self.is_scheduler_lease(lock):
             self._seen.append((time, identity))
 
+    @property
+    def own_host(self) -> str:
+        """Where the scheduler of the log runs, by the Event of its becoming leader; "" if none shows it."""
+        return self._own_identity().rpartition("_")[0]
+
+    def _own_identity(self) -> str:
+        own = min(self._seen, key=lambda seen: abs(seen[0] - self._last), default=(FOREVER, ""))
+        return own[1] if self._last and abs(own[0] - self._last) <= _WHOLE else ""
+
     def taken_over_at(self) -> int:
         """Return when, by an Event, another process became leader after the one of the log; `FOREVER` if none did."""
         if not self._last:
             return FOREVER
-        own = min(self._seen, key=lambda seen: abs(seen[0] - self._last), default=(FOREVER, ""))
-        identity = own[1] if abs(own[0] - self._last) <= _WHOLE else ""
+        identity = self._own_identity()
         others = (time for time, other in self._seen if other != identity and time > self._last + _WHOLE)
         return min(others, default=FOREVER)
 
