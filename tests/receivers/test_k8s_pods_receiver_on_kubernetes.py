@@ -35,7 +35,7 @@ class Seen(Sink):
 def plane(start_control_plane: Callable[..., Any]) -> Iterator[Any]:
     plane = start_control_plane()
     plane.api.node("n1")
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    rules = [{"apiGroups": [""], "resources": ["pods", "events"], "verbs": ["get", "list", "watch"]}]
     plane.api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "pods"}, "rules": rules})
     try:
         yield plane
@@ -70,6 +70,21 @@ def bind(api: Any, name: str) -> None:
     api.create(f"{PODS}/{name}/binding", {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n1"}})
 
 
+def warn(api: Any, name: str) -> None:
+    """What a kubelet would report."""
+    uid = api.get(f"{PODS}/{name}")["metadata"]["uid"] if name == "web" else "of-no-pod"
+    about = {"kind": "Pod", "namespace": "default", "name": name, "uid": uid}
+    told = {
+        "reason": "FailedMount",
+        "type": "Warning",
+        "message": "no such volume",
+        "source": {"component": "kubelet", "host": "n1"},
+    }
+    times = dict.fromkeys(("firstTimestamp", "lastTimestamp"), "2026-11-22T17:13:33Z")
+    event = {"metadata": {"name": f"{name}.1"}, "involvedObject": about, **told, **times}
+    api.create("/api/v1/namespaces/default/events", event)
+
+
 def run_it(api: Any, name: str) -> None:
     """What a kubelet would write."""
     at = "2026-11-22T17:13:33Z"
@@ -86,20 +101,24 @@ def test_a_pod_is_followed_from_its_gates_to_its_deletion(plane: Any) -> None:
 
     async def main() -> None:
         told.refusals = 2
-        async with watching(plane, told):
+        async with watching(plane, told, events=True):
             await asyncio.to_thread(create, api, "web", schedulingGates=[{"name": "example.com/quota"}])
             await told.until(lambda: "created" in told.of("web"))
             await asyncio.to_thread(api.patch, f"{PODS}/web", {"spec": {"schedulingGates": None}})
             await told.until(lambda: "gated" in told.of("web"))
             await asyncio.to_thread(bind, api, "web")
+            for pod in ("unknown", "web"):
+                await asyncio.to_thread(warn, api, pod)
+            await told.until(lambda: "warned" in told.of("web"))
             await asyncio.to_thread(run_it, api, "web")
             await told.until(lambda: "ready" in told.of("web"))
             await asyncio.to_thread(api.delete, f"{PODS}/web")
             await told.until(lambda: "deleted" in told.of("web"))
 
     asyncio.run(main())
-    assert told.of("web")[:4] == ["created", "unscheduled", "gated", "scheduled"]
-    assert sorted(told.of("web")[4:6]) == ["ready", "started"]
+    assert told.of("web")[:5] == ["created", "unscheduled", "gated", "scheduled", "warned"]
+    assert sorted(told.of("web")[5:7]) == ["ready", "started"]
+    assert not told.of("unknown")
     assert told.of("web")[-1] == "deleted"
     assert len(told.ids) == len(told.spans)
     assert {span.attributes.get("k8s.node.name") for span in told.named("web")[3:]} == {"n1"}

@@ -343,3 +343,53 @@ def test_a_pod_is_pending_since_its_creation_where_that_is_known(number: int) ->
     failed = MadeAttempt(name="db-0", uid=UID, start=at, result="Unschedulable", number=number)
     library.keep(failed.groups(), CREATED)
     assert "is Pending for 10m: " in told(library)[0]
+
+
+CREATING = {"name": "main", "restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}}
+SCHEDULED = condition("PodScheduled", "True", "13:01")
+PENDING = {"phase": "Pending", "conditions": [SCHEDULED], "containerStatuses": [CREATING]}
+MOUNT = 'MountVolume.SetUp failed for volume "cfg" : configmap "app-config" not found'
+
+
+def warning(reason: str, message: str, at: str, *, new: bool = False, first: str = "") -> dict[str, Any]:
+    about = {"kind": "Pod", "namespace": "default", "name": "db-0", "uid": UID}
+    whole = {"metadata": {"name": f"db-0.{reason}", "namespace": "default"}, "reason": reason, "type": "Warning"}
+    if new:
+        return {**whole, "regarding": about, "note": message, "eventTime": f"{DAY}{at}.000123Z"}
+    times = {"firstTimestamp": f"{DAY}{first or at}Z", "lastTimestamp": f"{DAY}{at}Z", "count": 4}
+    source = {"component": "kubelet", "host": "node-1"}
+    return {**whole, "involvedObject": about, "message": message, "source": source, **times}
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["core/v1", "events.k8s.io/v1"])
+@pytest.mark.parametrize("reason", ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"])
+def test_a_bound_pod_whose_containers_do_not_start_names_the_warning_of_its_node(reason: str, new: bool) -> None:
+    library, observer = library_of(PENDING), PodObserver()
+    event = warning(reason, MOUNT, "15:00", new=new, first="13:02")
+    for _ in range(2):  # a list after a restart tells it again
+        library.keep(observer.warn("LISTED", event, CREATED + 180 * SECOND), CREATED + 180 * SECOND)
+    assert pod_of(library).state == "start failing"
+    since = "17:15:00" if new else "17:13:02"
+    assert told(library)[:2] == [f"default/db-0: start failing on node-1 since {since} UTC.", f"{reason}: {MOUNT}"]
+
+
+def test_a_warning_of_a_pod_that_serves_is_not_its_state() -> None:
+    library = library_of(RUNNING)
+    library.keep(PodObserver().warn("ADDED", warning("FailedMount", MOUNT, "15:00"), CREATED), CREATED)
+    assert pod_of(library).state == "running"
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_a_pod_whose_deletion_waits_names_its_finalizers(phase: str) -> None:
+    library, observer = Library(), PodObserver()
+    for names in (["example.com/backup", "example.com/dns"], ["example.com/dns"]):
+        meta: dict[str, Any] = {"namespace": "default", "name": "db-0", "uid": UID, "creationTimestamp": f"{DAY}13:00Z"}
+        meta |= {"deletionTimestamp": f"{DAY}14:30Z", "deletionGracePeriodSeconds": 30, "finalizers": names}
+        status = {**RUNNING, "phase": phase, "containerStatuses": [exited("14:10", 0, "Completed")]}
+        whole: dict[str, Any] = {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": status}
+        library.keep(observer.take("MODIFIED", whole, CREATED + 120 * SECOND), CREATED + 120 * SECOND)
+        words = f"Deletion was asked for at 17:14:00 UTC. It waits for finalizers: {', '.join(names)}"
+        assert words in told(library)
+    whole["metadata"]["finalizers"] = []
+    library.keep(observer.take("DELETED", whole, CREATED + 200 * SECOND), CREATED + 200 * SECOND)
+    assert not any("finalizers:" in each for each in told(library))

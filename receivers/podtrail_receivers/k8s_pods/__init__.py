@@ -11,12 +11,17 @@ __all__ = ["FACTORY", "Config"]
 
 
 class Config(KubernetesConfig):
-    """Which Pods are watched; who asks needs get, list and watch on pods."""
+    """Which Pods are watched; this needs get, list and watch on pods, and on events with `events`."""
 
     namespaces: tuple[str, ...] = Field((), description="Only Pods of these namespaces; empty: of all.")
     label_selector: str = Field("", description="Only Pods with these labels, for instance `app=web,tier!=test`.")
     field_selector: str = Field(
         "", description="Only Pods with these fields, for instance `spec.nodeName=node-1` on an agent of that node."
+    )
+
+    events: bool = Field(
+        False,
+        description="Also watch Events that warn of these Pods, for example of volumes that can't be mounted.",
     )
 
     @field_validator("namespaces")

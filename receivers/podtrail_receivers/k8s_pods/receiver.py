@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from podtrail_kubernetes.reflector import Change, Reflector
     from podtrail_kubernetes.rest_client import RestClient
 
+_WARNINGS: Final = "involvedObject.kind=Pod,type=Warning"
 _MOST_GROUPS: Final = 512
 """Transitions in a batch at most: a list tells of all Pods at once."""
 
@@ -33,6 +34,9 @@ class PodsReceiver:
         self._rng = Random(context.rng.random())  # noqa: S311 - jitter
         self._client: RestClient | None = None
         self._reflectors: dict[str, Reflector] = {}
+        self._event_reflectors: dict[str, Reflector] = {}
+        self._listed: dict[str, asyncio.Event] = {}
+        """Set when the Pods of a path were listed: Events of Pods that are not watched are left out."""
         self._observer = PodObserver()
         self._tell = context.tell
         self._live = False
@@ -45,7 +49,8 @@ class PodsReceiver:
             "podtrail_receiver_k8s_pods_watch_failing", "1 while Pods can't be listed or watched.", ("receiver", "path")
         ).read_all_from(
             lambda: {
-                (name, path): float(reflector.last_failure is not None) for path, reflector in self._reflectors.items()
+                (name, path): float(reflector.last_failure is not None)
+                for path, reflector in (self._reflectors | self._event_reflectors).items()
             },
             name,
         )
@@ -67,6 +72,10 @@ class PodsReceiver:
         for path in [f"/api/v1/namespaces/{name}/pods" for name in self._config.namespaces] or ["/api/v1/pods"]:
             watched = ListWatch(path, self._config.field_selector, self._config.label_selector)
             self._reflectors[path] = Reflector(self._client, watched, self._rng)
+            self._listed[path] = asyncio.Event()
+            if self._config.events:
+                events = path.removesuffix("pods") + "events"
+                self._event_reflectors[events] = Reflector(self._client, ListWatch(events, _WARNINGS), self._rng)
         return self
 
     async def __aexit__(
@@ -78,10 +87,33 @@ class PodsReceiver:
     async def run(self, consume: Consumer) -> None:
         """Tell what is seen, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for reflector in self._reflectors.values():
-                group.create_task(reflector.run(partial(self._take, consume)))
+            for path, reflector in self._reflectors.items():
+                group.create_task(reflector.run(partial(self._take, consume, path)))
+            for path, reflector in self._event_reflectors.items():
+                group.create_task(self._watch_events(reflector, path.removesuffix("events") + "pods", consume))
 
-    async def _take(self, consume: Consumer, change: "Change") -> None:
+    async def _watch_events(self, reflector: "Reflector", pods: str, consume: Consumer) -> None:
+        await self._listed[pods].wait()
+        await reflector.run(partial(self._take_event, consume))
+
+    async def _take_event(self, consume: Consumer, change: "Change") -> None:
+        from podtrail_kubernetes.reflector import Deleted, Listed
+
+        if isinstance(change, Deleted):
+            return
+        now = time.time_ns()
+        kind, objects = (
+            ("LISTED", list(change.objects)) if isinstance(change, Listed) else ("MODIFIED", [change.object])
+        )
+        told = [group for each in objects if self._watches(each) for group in self._observer.warn(kind, each, now)]
+        if told:
+            await self._hand_over(Batch(told, now), consume)
+
+    def _watches(self, event: Mapping[str, Any]) -> bool:
+        about = event.get("involvedObject")
+        return isinstance(about, dict) and about.get("uid") in self._observer
+
+    async def _take(self, consume: Consumer, path: str, change: "Change") -> None:
         from podtrail_kubernetes.reflector import Deleted, Listed
 
         now = time.time_ns()
@@ -102,3 +134,5 @@ class PodsReceiver:
                 told = []
         if told:
             await self._hand_over(Batch(told, now), consume)
+        if isinstance(change, Listed):
+            self._listed[path].set()

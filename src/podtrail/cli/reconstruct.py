@@ -35,10 +35,12 @@ from podtrail.recording import RecordingWriter
 @click.option(
     "--transitions",
     type=click.Path(path_type=Path),
-    help="Write what --pods tells of each Pod, as the receiver k8s_pods does, to a recording (.jsonl or .otlp).",
+    help="Write what --pods and --events tell of each Pod, as k8s_pods does, to a recording (.jsonl or .otlp).",
 )
 @overwrite_option
-@click.option("--year", type=click.IntRange(1971, 2200), help="The year of the log, which klog does not write.")
+@click.option(
+    "--year", type=click.IntRange(1971, 2200), help="The year of the log's first line, which klog does not write."
+)
 @timezone_option
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
 def command(
@@ -83,7 +85,7 @@ def command(
         attempts = rebuild(correlator, logs, watches, counts, year, timezone)
         with whole_recording(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
-        seen = write_transitions(pods, transitions) if transitions else 0
+        seen = write_transitions((*pods, *events), transitions) if transitions else 0
     except BrokenPipeError:
         raise
     except OSError as error:

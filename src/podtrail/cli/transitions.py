@@ -5,7 +5,7 @@ from pathlib import Path
 
 from podtrail.cli.output_file import whole_recording
 from podtrail.cli.scheduler_files import LONGEST_WATCHED, Paths, lines_of
-from podtrail.otlp import Group
+from podtrail.otlp import Group, SpanView, split
 from podtrail.reconstruction import LineCounts, WatchReader
 from podtrail.reconstruction.pod_observer import PodObserver
 
@@ -27,8 +27,11 @@ def write_transitions(watches: Paths, output: Path) -> int:
 
 
 def transitions_in(path: Path) -> Iterator[tuple[int, list[Group]]]:
-    """Yield the transitions of Pods in the file of a watch, each with its arrival."""
+    """Yield the transitions of Pods in the file of a watch, each with its arrival, or its own time if it has none."""
     observer, reader = PodObserver(), WatchReader(LineCounts())
     for told in reader.objects(lines_of(path, LONGEST_WATCHED), LONGEST_WATCHED):
         if told.kind == "Pod" and (groups := observer.take(told.change, told.object, told.arrival)):
             yield told.arrival, groups
+        elif told.kind == "Event" and told.change != "DELETED":
+            for group in observer.warn(told.change, told.object, told.arrival):
+                yield told.arrival or max(SpanView(raw).end for raw in split(group.spans)), [group]

@@ -17,10 +17,28 @@ MESSAGE: Final = "podtrail.pod.message"
 MIRROR_UID: Final = "podtrail.pod.mirror_uid"
 """The uid that a static Pod has at the API server; its kubelet and runtime know it by another one."""
 GATES: Final = "k8s.pod.scheduling_gates"
+FINALIZERS: Final = "k8s.pod.finalizers"
+"""Names that must be removed before a Pod whose deletion was asked for is gone."""
+WARNED: Final = "warned"
+"""The transition of an Event that warns of a Pod: it shows nothing of the Pod's status."""
 SCHEDULING_GATED: Final = "SchedulingGated"
 NOT_READY_FOR_SCHEDULING: Final = "NotReadyForScheduling"
 """Reasons of a condition `PodScheduled` by which a Pod is held outside of the scheduler's active queue (KEP-3521,
 KEP-5501)."""
+WARNINGS: Final = frozenset(
+    {
+        "FailedAttachVolume",
+        "FailedMapVolume",
+        "FailedMount",
+        "FailedCreatePodSandBox",
+        "FailedCreatePodContainer",
+        "FailedPrepareDynamicResources",
+        "NetworkNotReady",
+        "FailedKillPod",
+    }
+)
+"""Reasons of Events of kubelet and attach controller (`pkg/kubelet/events`, `pkg/controller/volume`) whose cause no
+status of a container shows."""
 ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Why containers wait that nothing is wrong with."""
 
@@ -30,8 +48,8 @@ class PodTransition(NamedTuple):
 
     kind: str
     """`created`, `unscheduled`, `gated` (told when it is over), `scheduled`, `initialized`, `started`, `waiting`,
-    `terminated`, `ready`, `not ready`, `disrupted`, `resize pending`, `resizing`, `resized`, `finished`, `deleting`,
-    `deleted`."""
+    `terminated`, `ready`, `not ready`, `disrupted`, `resize pending`, `resizing`, `resized`, `warned`, `finished`,
+    `deleting`, `deleted`."""
     uid: str
     container: str
     """Of `started`, `waiting`, `terminated`, `resized`."""

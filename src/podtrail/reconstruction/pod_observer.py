@@ -22,6 +22,7 @@ from podtrail.otlp.pod_transition import (
 )
 from podtrail.reconstruction.identifiers import span_id, trace_id
 from podtrail.reconstruction.pod_transitions import SECOND, Transition, mapping, resources, text, transitions
+from podtrail.reconstruction.pod_warnings import warnings
 from podtrail.reconstruction.watch import claimed_parent, static_uid
 
 _RESOURCE: Final = resource_header({"service.name": "k8s_pods"})
@@ -32,6 +33,7 @@ _INTERNAL: Final = 1
 _FAILED: Final = 2
 _MOST_TOLD: Final = 1_024
 """Transitions of a Pod that are remembered: more than an object shows at once, so that none is told twice."""
+_MOST_WARNINGS: Final = 65_536
 _WHEN_SEEN: Final = "start: when it was seen, within the second that the object says"
 _UNSAID: Final = "start: when it was seen; the object does not say"
 _GONE: Final = "start: when it was missed; it went while nobody watched"
@@ -55,6 +57,13 @@ class PodObserver:
 
     def __init__(self) -> None:
         self._pods: dict[str, _Watched] = {}
+        self._static: dict[str, str] = {}
+        """Uids that kubelets give static Pods, by those of their mirrors."""
+        self._warned: Lru[tuple[str, str], bool] = Lru(_MOST_WARNINGS)
+        """Uids of Pods, and warnings of theirs that were told."""
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._pods or uid in self._static.values()
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -74,6 +83,8 @@ class PodObserver:
         known = self._pods.get(uid)
         if known is None:
             known = self._pods[uid] = _Watched()
+            if static := static_uid(pod):
+                self._static[uid] = static
         live = change in ("ADDED", "MODIFIED", "DELETED")
         told: list[Group] = []
         if change != "MISSED":
@@ -88,8 +99,26 @@ class PodObserver:
                     told.append(_group(pod, shown, _when(shown, arrival, live=live)))
         if change in ("DELETED", "MISSED"):
             del self._pods[uid]
+            self._static.pop(uid, None)
             how = _GONE if change == "MISSED" else _UNSAID
             told.append(_group(pod, Transition("deleted", "", 0, {}), (arrival, arrival, 0, how)))
+        return told
+
+    def warn(self, change: str, event: Mapping[str, Any], arrival: int) -> list[Group]:
+        """Return the spans of what an Event warns of, once for each occurrence that it shows.
+
+        Args:
+            change: `LISTED`, `ADDED`, `MODIFIED` or `PRINTED`.
+            event: The object, of core/v1 or events.k8s.io/v1.
+            arrival: When it came, Unix nanoseconds; 0 if that is not known.
+        """
+        told = []
+        for pod, transition, resolution in warnings(event, change, arrival):
+            key = text(mapping(pod, "metadata"), "uid"), transition.which
+            if key not in self._warned:
+                self._warned.put(key, True)
+                times = (transition.since, transition.since, resolution if resolution >= SECOND else 0, "")
+                told.append(_group(pod, transition, times))
         return told
 
     def _is_news(self, known: _Watched, transition: Transition) -> bool:

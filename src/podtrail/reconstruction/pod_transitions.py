@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from podtrail.otlp import Value
 from podtrail.otlp.pod_transition import (
     CONTAINER,
+    FINALIZERS,
     GATES,
     INIT,
     MESSAGE,
@@ -24,6 +25,7 @@ from podtrail.reconstruction.klog import writable
 SECOND: Final = 1_000_000_000
 _LONGEST: Final = 500
 _MOST_CONTAINERS: Final = 64
+_MOST_FINALIZERS: Final = 16
 _MOST_RESTARTS: Final = (1 << 31) - 1
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _CONDITIONS: Final = {
@@ -85,7 +87,9 @@ def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
     if deleted := _moment(meta, "deletionTimestamp"):
         grace = meta.get("deletionGracePeriodSeconds")
         seconds = grace if isinstance(grace, int) and 0 <= grace <= _MOST_RESTARTS else 0
-        yield Transition("deleting", "", deleted - seconds * SECOND, {})
+        held = _finalizers(meta)
+        finalizers: dict[str, Value] = {FINALIZERS: [*held]} if held else {}
+        yield Transition("deleting", ",".join(held), deleted - seconds * SECOND, finalizers)
 
 
 def _unscheduled(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterator[Transition]:
@@ -101,6 +105,12 @@ def _unscheduled(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterat
     if held:
         told[GATES] = list(held)
     yield Transition("unscheduled", f"{reason}/{which}", since, told)
+
+
+def _finalizers(meta: Mapping[str, Any]) -> list[str]:
+    names = meta.get("finalizers")
+    texts = [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
+    return [writable(each[:_LONGEST]) for each in texts[:_MOST_FINALIZERS]]
 
 
 def _not_ready(pod: Mapping[str, Any], condition: Mapping[str, Any]) -> Iterator[Transition]:

@@ -209,7 +209,7 @@ class WatchReader:
         arrival, change, kind, item = one
         if kind == "Pod" and (pod := _pod(arrival, change, item)):
             yield pod
-        elif kind == "Event" and change != "DELETED" and (event := _event(arrival, change, item)):
+        elif kind == "Event" and change != "DELETED" and (event := read_event(arrival, change, item)):
             yield event
         elif kind == "Node":
             self._counts.told[f"Node {change}"] += 1
@@ -258,7 +258,8 @@ def _leader(arrival: int, item: Mapping[str, Any], about: Mapping[str, Any]) -> 
     return LeaderSeen(arrival or at, at, lock, note.removesuffix(_BECAME)[:_NAME])
 
 
-def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | LeaderSeen | None:
+def read_event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | LeaderSeen | None:
+    """Return what an Event of core/v1 or events.k8s.io/v1 reports about a Pod or a lease; None for any other Event."""
     about = _map(item, "regarding") or _map(item, "involvedObject")
     if about.get("kind") != "Pod":
         return _leader(arrival, item, about)
@@ -279,7 +280,7 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | Le
         uid=_text(about, "uid")[:_NAME],
         note=_text(item, "note") or _text(item, "message"),
         profile=_reporter(item)[:_NAME],
-        host=_text(item, "reportingInstance").removeprefix(f"{_reporter(item)}-")[:_NAME],
+        host=_host(item)[:_NAME],
         repeated=bool(last) or change == "MODIFIED" or _occurrences(item) > 1,
         resolution=1_000 if exact or last else _SECOND,
     )
@@ -288,6 +289,17 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | Le
 def _reporter(item: Mapping[str, Any]) -> str:
     source = _map(item, "source") or _map(item, "deprecatedSource")
     return _text(item, "reportingController") or _text(item, "reportingComponent") or _text(source, "component")
+
+
+def _host(item: Mapping[str, Any]) -> str:
+    source = _map(item, "source") or _map(item, "deprecatedSource")
+    return _text(item, "reportingInstance").removeprefix(f"{_reporter(item)}-") or _text(source, "host")
+
+
+def first_time(item: Mapping[str, Any]) -> int:
+    """Return when what an Event reports happened first, Unix nanoseconds; 0 if it does not say."""
+    keys = ("eventTime", "firstTimestamp", "deprecatedFirstTimestamp")
+    return next((time for key in keys if (time := rfc3339(_text(item, key)))), 0)
 
 
 def _whole_seconds(item: Mapping[str, Any]) -> int:

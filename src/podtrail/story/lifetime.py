@@ -45,7 +45,8 @@ def lifetime(
         at = min([told["created"].start_unix_nano, *(attempt.start_unix_nano for attempt in pod.attempts[:1])])
         moments.append(LifeMoment(at, "created", None, told["created"].trace_id))
     if deleted is None and (seen := told.get("seen deleting")):
-        moments.append(LifeMoment(seen.start_unix_nano, "deletion asked for", None, seen.trace_id))
+        held = f", finalizers {safe(seen.what, 120)}" if seen.what else ""
+        moments.append(LifeMoment(seen.start_unix_nano, f"deletion asked for{held}", None, seen.trace_id))
     if created is not None:
         by = f" by {safe(created.who, _NAME)}" if created.who else ""
         moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took, created.trace_id))

@@ -12,7 +12,17 @@ from typing import Final, NamedTuple
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, Value, cluster_name, resource_attributes, split
 from podtrail.otlp.node_words import pod_of_container, pod_of_sandbox, start_failure_in
-from podtrail.otlp.pod_transition import ALL_IS_WELL, GATES, INIT, MIRROR_UID, RESTARTS, PodTransition, read_transition
+from podtrail.otlp.pod_transition import (
+    ALL_IS_WELL,
+    FINALIZERS,
+    GATES,
+    INIT,
+    MIRROR_UID,
+    RESTARTS,
+    WARNED,
+    PodTransition,
+    read_transition,
+)
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.values import number, text
 
@@ -47,6 +57,7 @@ _TRANSITIONS: Final[dict[str, StepKind]] = {
     "resize pending": "resize pending",
     "resizing": "resizing",
     "resized": "resized",
+    "warned": "seen waiting",
     "finished": "finished",
     "deleting": "seen deleting",
     "deleted": "deleted",
@@ -74,7 +85,7 @@ _MOST_TRACES: Final = 2_000
 _SERVER: Final = 2
 _LONGEST: Final = 1_000
 _LONGEST_NAME: Final = 256
-_MOST_GATES: Final = 8
+_MOST_NAMED: Final = 8
 _SECOND: Final = 1_000_000_000
 
 
@@ -200,7 +211,7 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     """Note what somebody told who watches the Pod."""
     attributes = span.attributes
     kind = _TRANSITIONS.get(told.kind)
-    record.watched = True
+    record.watched = record.watched or told.kind != WARNED
     record.taken_on = record.taken_on or told.kind in _BY_KUBELET
     record.mirror_uid = text(attributes.get(MIRROR_UID))[:_LONGEST_NAME] or record.mirror_uid
     if told.container and attributes.get(INIT):
@@ -210,8 +221,9 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     if kind is not None and not (kind == "seen waiting" and told.reason in ALL_IS_WELL):
         what, reason = told.container, told.reason
         if kind in ("gated", "unscheduled"):
-            gates = attributes.get(GATES)
-            what = ", ".join(map(str, gates[:_MOST_GATES])) if isinstance(gates, list) else ""
+            what = _names(attributes.get(GATES))
+        elif kind == "seen deleting":
+            what = _names(attributes.get(FINALIZERS))
         elif kind == "exited":
             reason = _exit(attributes.get("k8s.container.exit_code"), reason)
         cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], told.message[:_LONGEST]
@@ -223,6 +235,10 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
         record.node = text(attributes.get("k8s.node.name"))[:_LONGEST_NAME] or record.node
     namespace, name = (text(attributes.get(key))[:_LONGEST_NAME] for key in ("k8s.namespace.name", "k8s.pod.name"))
     return {PodOfTrace(told.uid[:_LONGEST_NAME], namespace, name)}
+
+
+def _names(told: Value) -> str:
+    return ", ".join(map(str, told[:_MOST_NAMED])) if isinstance(told, list) else ""
 
 
 def _exit(code: Value, reason: str) -> str:

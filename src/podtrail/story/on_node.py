@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podtrail.otlp.pod_transition import WARNINGS
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.pod_state import PodState
 
@@ -55,6 +56,8 @@ class NodeStory:
     """Its kubelet has it from a file: it is never scheduled, and runs on when its mirror is deleted."""
     stopped: bool | None
     """Its containers were running and were stopped, or had ended when it was terminated; None where nobody tells."""
+    finalizers: str
+    """Names of the finalizers that keep a Pod whose deletion was asked for; "" if there are none."""
     steps: tuple[NodeStep, ...]
     """By start."""
     more: int
@@ -72,10 +75,12 @@ def tell_node(record: NodeRecord) -> NodeStory:
     failures = [step for step in steps if step.kind == "failed"]
     failure = failures[-1] if failures else None
     good = max(record.last_good_sync, *(step.end for step in starts), 0)
+    ready, unready = _readiness(steps)
     failing = failure is not None and failure.start_unix_nano >= good
+    if failure is not None and failure.reason in WARNINGS and ready is not None:
+        failing = False  # a volume of a Pod that serves can't be mounted again, for example
     own = [step for step in starts if step.what not in record.init_containers]
     state, since = _state(steps, own, failure if failing else None, whole=not record.let_go["failed"])
-    ready, unready = _readiness(steps)
     return NodeStory(
         node=record.node,
         state=state,
@@ -91,6 +96,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         watched=record.watched,
         static=bool(record.mirror_uid),
         stopped=_stopped(record),
+        finalizers=_finalizers(steps),
         steps=steps,
         more=record.let_go.total(),
     )
@@ -157,6 +163,11 @@ def _of_latest_mirror(steps: tuple[NodeStep, ...], *, static: bool) -> tuple[Nod
         return steps
     ends = ("seen deleting", "deleted")
     return tuple(step for step in steps if step.kind not in ends or step.start_unix_nano > created[-1])
+
+
+def _finalizers(steps: Sequence[NodeStep]) -> str:
+    deleting = [step.what for step in steps if step.kind == "seen deleting"]
+    return deleting[-1] if deleting and not any(step.kind == "deleted" for step in steps) else ""
 
 
 def _stopped(record: NodeRecord) -> bool | None:

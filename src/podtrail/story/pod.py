@@ -355,4 +355,6 @@ def _headline_on(story: NodeStory) -> str:
     if ended:
         return f"{ended[-1].reason}: {ended[-1].error}" if ended[-1].error else ended[-1].reason
     again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
+    if story.finalizers:
+        return f"finalizers: {story.finalizers}"
     return f"on {story.node}{again}" if story.node else again.removeprefix(", ")

@@ -56,6 +56,11 @@ def end_lines(
         yield line(f"{words}, {clock(step.start_unix_nano)} UTC{said}.")
     if not disrupted:
         yield from _without_condition(deleted, preemptor)
+    if story and story.finalizers:
+        at = clock(story.of("seen deleting")[0].start_unix_nano)
+        yield line(
+            f"Deletion was asked for at {at} UTC. It waits for finalizers: ", strong(safe(story.finalizers, 300))
+        )
     if story and not story.failing:  # the lines of a present failure precede these
         yield from _failed_container(story)
 
