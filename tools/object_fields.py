@@ -22,7 +22,7 @@ _PREFIXES = ("", "V1", "ResourceV1")
 def fields() -> dict[str, dict[str, str]]:
     """Return the fields of each type, each with the type of its values; "" where nothing is known of these."""
     found: dict[str, dict[str, str]] = {}
-    left = [kind for _, kind in DECODERS] + ["PriorityClass"]
+    left = [kind for _, kind in DECODERS] + ["PriorityClass", "LimitRange", "RuntimeClass"]
     while left:
         name = left.pop()
         if name in found:

@@ -74,6 +74,67 @@ def test_limits_become_requests(tmp_path: Path, given: dict[str, Any], requests:
     assert the_pod(tmp_path, given).requests == requests
 
 
+def limit_range(*limits: dict[str, Any], namespace: str = "default") -> dict[str, Any]:
+    found = manifest("LimitRange", spec={"limits": [{"type": "Container", **each} for each in limits]})
+    found["metadata"]["namespace"] = namespace
+    return found
+
+
+CPU_AND_MEMORY = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "requests"),
+    [
+        (pod({}), [{"default": CPU_AND_MEMORY}], {"cpu": 1000, "memory": GIB}),
+        (pod({}), [{"default": CPU_AND_MEMORY, "defaultRequest": {"cpu": "100m"}}], {"cpu": 100, "memory": GIB}),
+        (pod({}), [{"max": {"cpu": "4"}, "min": CPU_AND_MEMORY}], {"cpu": 4000, "memory": GIB}),
+        (pod(resources(limits=TWO)), [{"defaultRequest": CPU_AND_MEMORY}], {"cpu": 2000, "memory": GIB}),
+        (pod({}, initContainers=[{"name": "i"}]), [{"defaultRequest": TWO}], {"cpu": 2000}),
+        (pod({}), [{"type": "Pod", "max": TWO}], {}),
+    ],
+)
+def test_a_limit_range_gives_its_defaults_to_pods_of_its_namespace_at_their_creation(
+    tmp_path: Path, given: dict[str, Any], limits: list[dict[str, Any]], requests: dict[str, int]
+) -> None:
+    other = limit_range({"defaultRequest": {"cpu": "7"}}, namespace="other")
+    assert the_pod(tmp_path, given, limit_range(*limits), other).requests == requests
+    created = {**given, "metadata": {**given["metadata"], "uid": "u"}}
+    assert the_pod(tmp_path, created, limit_range(*limits)).requests == the_pod(tmp_path, created).requests
+
+
+GVISOR = manifest(
+    "RuntimeClass",
+    "node.k8s.io/v1",
+    name="gvisor",
+    handler="runsc",
+    overhead={"podFixed": {"cpu": "250m"}},
+    scheduling={"nodeSelector": {"sandbox": "yes"}, "tolerations": [{"key": "sandbox", "operator": "Exists"}]},
+)
+
+
+def test_a_runtime_class_gives_overhead_node_selector_and_tolerations(tmp_path: Path) -> None:
+    found = the_pod(tmp_path, pod(resources(requests=TWO), runtimeClassName="gvisor"), GVISOR)
+    assert found.requests == {"cpu": 2250}
+    assert found.node_selector == {"sandbox": "yes"}
+    assert [each.key for each in found.tolerations] == [*TOLERATED, "sandbox"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"runtimeClassName": "kata"}, "Pod default/pod: no RuntimeClass with name kata was found; add it to files"),
+        ({"nodeSelector": {"sandbox": "no"}}, "RuntimeClass gvisor wants sandbox=yes, nodeSelector sandbox=no"),
+        ({"overhead": {"cpu": "1"}}, "RuntimeClass gvisor has another overhead than the Pod"),
+    ],
+)
+def test_a_pod_that_its_runtime_class_does_not_admit_is_refused(
+    tmp_path: Path, spec: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        workload(tmp_path, pod({}, **{"runtimeClassName": "gvisor", **spec}), GVISOR)
+
+
 @pytest.mark.parametrize(("on_host", "ports"), [(True, [80, 9090]), (False, [9090])])
 def test_ports_of_a_pod_in_the_hosts_network_are_the_hosts(tmp_path: Path, on_host: bool, ports: list[int]) -> None:
     given = pod({"ports": [{"containerPort": 80}, {"containerPort": 90, "hostPort": 9090}]}, hostNetwork=on_host)
@@ -124,6 +185,8 @@ def test_a_claim_without_a_storage_class_gets_the_default_one(tmp_path: Path) ->
         (pod({"resource": {}}), "spec.containers[0].resource", "resources"),
         (pod(resources(request={"cpu": "1"})), "spec.containers[0].resources.request", "requests"),
         (manifest("Node", spec={"taint": []}), "spec.taint", "taints"),
+        (limit_range({"defaultRequests": TWO}), "spec.limits[0].defaultRequests", "defaultRequest"),
+        (manifest("RuntimeClass", "node.k8s.io/v1", schedulin={}), "schedulin", "scheduling"),
         (manifest("PersistentVolumeClaim", spec={"storageClass": "a"}), "spec.storageClass", "storageClassName"),
     ],
 )

@@ -9,8 +9,9 @@ from podtrail_scheduler.configuration.document import Located, Repeated, parse_a
 from podtrail_scheduler.configuration.errors import ConfigurationError, ConfigurationProblem
 from podtrail_scheduler.objects import ApiObject, Pod
 from podtrail_scheduler.objects.decoding import DECODERS, Misshapen
-from podtrail_scheduler.objects.decoding.reading import text
+from podtrail_scheduler.objects.decoding.reading import Json, part, text
 
+from .admission import LIMIT_RANGE, RUNTIME_CLASS, PodAdmission
 from .api_defaults import PriorityClass, completed, decode_priority_class
 from .field_names import unknown_fields
 
@@ -30,6 +31,10 @@ class FileContents:
     classes: list[PriorityClass] = field(default_factory=list)
     wanted: dict[str, str] = field(default_factory=dict)
     """By key of each Pod without a priority the name of its PriorityClass; "": it names none."""
+    admission: PodAdmission = field(default_factory=PodAdmission)
+    """Its LimitRanges and RuntimeClasses."""
+    written: dict[str, Json] = field(default_factory=dict)
+    """By key the manifest of each Pod that no API server has created: without a uid."""
     unknown: list[str] = field(default_factory=list)
     """Where fields stand that this release does not know: `LINE:COLUMN: PATH`."""
 
@@ -98,21 +103,26 @@ def _items(document: Located, repeated: list[Repeated]) -> Iterator[tuple[Locate
 
 
 def _take(contents: FileContents, item: Located, path: str, kind: str, version: str) -> None:
-    is_class = (version, kind) == _PRIORITY_CLASS
     decoder = DECODERS.get((version, kind))
-    if decoder is None and not is_class:
+    if decoder is None and (version, kind) not in (_PRIORITY_CLASS, LIMIT_RANGE, RUNTIME_CLASS):
         _refuse_misspelt(item, path, kind, version)
         return  # a ConfigMap, a Deployment: nothing that scheduling looks at
     if not (name := item.at("metadata.name")).value or not isinstance(name.value, str):
         raise _Wrong(f"a {kind} needs a name", _joined(path, "metadata.name"), name)
     _check_fields(contents, item, path, kind)
     try:
-        if decoder is None:
-            contents.classes.append(decode_priority_class(item.plain))
-            return
         plain = item.plain
-        made = decoder(completed(kind, plain))
+        if decoder is None:
+            if (version, kind) == _PRIORITY_CLASS:
+                contents.classes.append(decode_priority_class(plain))
+            else:
+                contents.admission.add(plain)
+            return
+        manifest = completed(kind, plain)
+        made = decoder(manifest)
         contents.objects.append(made)
+        if isinstance(made, Pod) and not part(plain, "metadata").get("uid"):
+            contents.written[made.key] = manifest
         if isinstance(made, Pod) and plain["spec"].get("priority") is None:
             contents.wanted[made.key] = text(plain["spec"], "priorityClassName", "spec")
     except Misshapen as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from podtrail_scheduler.objects import ApiObject, Node, Pod
+from podtrail_scheduler.objects.decoding import decode_pod
 from podtrail_scheduler.objects.durations import Duration, parse_duration
 
 from .values import Section
@@ -81,6 +82,7 @@ class ObjectFiles(Section):
 
     @model_validator(mode="after")
     def _sort(self) -> "ObjectFiles":
+        from .admission import PodAdmission
         from .api_defaults import with_classes
 
         objects: dict[tuple[type, str], ApiObject] = {}
@@ -90,6 +92,10 @@ class ObjectFiles(Section):
                 if (type(each), each.key) in objects:
                     raise ValueError(f"files have {type(each).__name__} {each.key} twice; name each object once")
                 objects[type(each), each.key] = each
+        admission = PodAdmission().join(contents.admission for contents in read)
+        for contents in read:
+            for key, manifest in contents.written.items():
+                objects[Pod, key] = decode_pod(admission.admit(manifest))
         classes = [each for contents in read for each in contents.classes]
         wanted = {key: name for contents in read for key, name in contents.wanted.items()}
         there = with_classes(list(objects.values()), classes, wanted)
