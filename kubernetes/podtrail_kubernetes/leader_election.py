@@ -1,8 +1,9 @@
 """Leader election by a Lease (coordination.k8s.io/v1), with the semantics of client-go's leaderelection.
 
 Of all candidates at most one leads. A candidate takes a Lease that nobody holds, or whose holder has not renewed it for
-`lease_duration` as seen on the candidate's own clock; the leader gives up when it could not renew for `renew_deadline`,
-which is shorter. Clocks need to run equally fast, not to agree.
+the duration that the holder wrote into it, as seen on the candidate's own clock; the leader gives up when it could not
+renew for `renew_deadline`, which is shorter. Clocks need to run equally fast, not to agree, and replicas of several
+configurations may run at the same time.
 
 Who loses the Lease must stop at once: `lead` cancels the work and raises LeadershipLost, whereupon the process ends, as
 kube-scheduler does. Who is asked to stop gives the Lease back, so that another need not wait.
@@ -218,9 +219,14 @@ class LeaderElector:
             self._observe(found)
         assert self._lease is not None
         holder = _holder(self._lease)
-        if holder not in ("", self._identity) and _now() < self._observed_at + self._timing.lease_duration:
+        if holder not in ("", self._identity) and _now() < self._observed_at + self._duration(self._lease):
             return None
         return await self._store.replace(self._lease, self._spec(self._lease))
+
+    def _duration(self, lease: Lease) -> float:
+        """Return for how many seconds a Lease is its holder's after each write, which the holder's settings give."""
+        written = (lease.get("spec") or {}).get("leaseDurationSeconds")
+        return float(written) if isinstance(written, int) and written > 0 else self._timing.lease_duration
 
     def _observe(self, lease: Lease) -> None:
         if self._lease != lease:  # any write counts, so that a holder whose wall clock stands still is not robbed
