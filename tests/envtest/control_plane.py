@@ -190,6 +190,8 @@ class ControlPlane:
         )
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._etcd, self._peer, self.port, self.scheduler_port = free_ports(4)
+        self.scheduler_ports = {"kube-scheduler": self.scheduler_port}
+        """Where each kube-scheduler that was started serves, by its name."""
         self._authority = Authority(folder / "pki")
         names = f"subjectAltName={','.join(self.NAMES)}"
         self._serving = self._authority.issue("serving", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth", names)
@@ -234,14 +236,19 @@ class ControlPlane:
         )
 
     def start_scheduler(
-        self, config: Mapping[str, Any] | None = None, flags: Sequence[str] = (), *, replica: str = ""
+        self,
+        config: Mapping[str, Any] | None = None,
+        flags: Sequence[str] = (),
+        *,
+        replica: str = "",
+        binary: str = "kube-scheduler",
     ) -> Path:
         """Starts the real kube-scheduler, with fields of KubeSchedulerConfiguration; returns its log's path.
 
-        With `replica` another one, `kube-scheduler-REPLICA`, whose metrics nobody asks for.
+        With `replica` another one, `kube-scheduler-REPLICA`; `binary` is the path of one of another release.
         """
         name = f"kube-scheduler-{replica}" if replica else "kube-scheduler"
-        port = free_ports(1)[0] if replica else self.scheduler_port
+        port = self.scheduler_ports.setdefault(name, free_ports(1)[0])
         kubeconfig = str(self.user("system:kube-scheduler"))
         whole = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -257,15 +264,15 @@ class ControlPlane:
             *(f"--tls-cert-file={self._serving[0]}", f"--tls-private-key-file={self._serving[1]}"),
             *(f"--client-ca-file={self._authority.certificate}", f"--authentication-kubeconfig={kubeconfig}"),
             *(f"--authorization-kubeconfig={kubeconfig}", *self._gates, *flags),
-            binary="kube-scheduler",
+            binary=binary,
         )
         asked = self._api(port, "admin")
         self._await(name, lambda: asked.get("/readyz") == "ok")
         return log
 
-    def scheduler_get(self, path: str) -> Any:
-        """Asks the kube-scheduler, for /metrics for example."""
-        return self._api(self.scheduler_port, "admin").get(path)
+    def scheduler_get(self, path: str, *, scheduler: str = "kube-scheduler") -> Any:
+        """Asks the kube-scheduler, or one of several, for /metrics for example."""
+        return self._api(self.scheduler_ports[scheduler], "admin").get(path)
 
     def scheduler_put(self, path: str, body: Any) -> Any:
         """Sends the kube-scheduler what is put at /debug/flags/v for example."""
