@@ -38,9 +38,7 @@ from podtrail.recording import RecordingWriter
     help="Write what --pods and --events tell of each Pod, as k8s_pods does, to a recording (.jsonl or .otlp).",
 )
 @overwrite_option
-@click.option(
-    "--year", type=click.IntRange(1971, 2200), help="The year of the log's first line, which klog does not write."
-)
+@click.option("--year", type=click.IntRange(1971, 2200), help="The year of the first line, which klog does not write.")
 @timezone_option
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
 def command(
