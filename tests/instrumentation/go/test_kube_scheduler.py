@@ -1,0 +1,312 @@
+"""podtrail-kube-scheduler (kube-scheduler with the instrumentation in Go) on a real API server, for each minor built.
+
+The KEP's integration and e2e tests by its words, as tests/scheduler has them for podtrail-scheduler; and whether spans
+say the same as the scheduler's log, its metrics and the API server.
+"""
+
+import json
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from podtrail.reconstruction.configz import configz_generation
+from tests.built import BUILT
+from tests.scheduler.collector import Collector, attributes
+from tests.sizes import large
+
+pytestmark = pytest.mark.control_plane
+
+MINORS = ("1.35", "1.36", "1.37")
+KEY, STATE = "tracing.k8s.io/traceparent", "tracing.k8s.io/tracestate"
+CREATION = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+ALL = 1_000_000
+DEADLINE = 120
+PODS = large(150, 2_000)
+
+
+@pytest.fixture(params=MINORS)
+def binary(request: pytest.FixtureRequest) -> str:
+    path = BUILT / f"kube-scheduler-traced-{request.param}" / "podtrail-kube-scheduler"
+    if not path.exists():
+        pytest.skip(
+            f"podtrail-kube-scheduler {request.param} is not built: instrumentation/go/build.sh {request.param}"
+        )
+    return str(path)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    it = Collector()
+    yield it
+    it.stop()
+
+
+@pytest.fixture
+def namespace(control_plane: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = re.sub(r"[^a-z0-9]+", "-", f"go-{request.node.name}-{time.monotonic_ns() % 10**6}")[-60:].strip("-")
+    control_plane.api.namespace(name)
+    yield name
+    for node in control_plane.api.get(f"/api/v1/nodes?labelSelector=for%3D{name}")["items"]:
+        control_plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
+
+
+@pytest.fixture
+def start(
+    control_plane: Any, binary: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Path]]:
+    """Starts the scheduler for the Pods of the namespace, with a `tracing` section; returns its log."""
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+    running = []
+
+    def begin(
+        tracing: Any,
+        *flags: str,
+        gates: Sequence[str] = ("SchedulerTracing", "AsyncTraceContextPropagation"),
+        **fields: Any,
+    ) -> Path:
+        file = tmp_path / "tracing.yaml"
+        document = {"apiVersion": "podtrail/v1alpha1", "kind": "SchedulerTracing"}
+        document |= {"featureGates": dict.fromkeys(gates, True)} | ({"tracing": tracing} if tracing is not None else {})
+        file.write_text(json.dumps(document))
+        log: Path = control_plane.start_scheduler(
+            {"profiles": [{"schedulerName": namespace}], **fields}, [f"--tracing-config={file}", *flags], binary=binary
+        )
+        running.append(log)
+        return log
+
+    yield begin
+    if running:
+        control_plane.stop_one("kube-scheduler")
+
+
+class Cluster:
+    """Nodes and Pods of one namespace."""
+
+    def __init__(self, api: Any, namespace: str) -> None:
+        self.api, self.namespace = api, namespace
+        self.pods = f"/api/v1/namespaces/{namespace}/pods"
+
+    def nodes(self, number: int, cpu: str = "8") -> None:
+        for each in range(number):
+            self.api.node(f"{self.namespace}-{each}", {"cpu": cpu}, labels={"for": self.namespace})
+
+    def create(self, name: str, cpu: str = "100m", annotations: Any = None, **spec: Any) -> Any:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        whole = {"schedulerName": self.namespace, "containers": [container], "nodeSelector": {"for": self.namespace}}
+        metadata = {"name": name, "annotations": annotations or {}}
+        return self.api.create(self.pods, {"metadata": metadata, "spec": whole | spec})
+
+    def bound(self, name: str) -> Any:
+        return until(lambda: self.api.get(f"{self.pods}/{name}"), lambda pod: pod["spec"].get("nodeName"))
+
+
+@pytest.fixture
+def cluster(control_plane: Any, namespace: str) -> Cluster:
+    return Cluster(control_plane.api, namespace)
+
+
+def until(read: Callable[[], Any], true: Callable[[Any], Any] = bool) -> Any:
+    deadline = time.monotonic() + DEADLINE
+    while not true(found := read()):
+        assert time.monotonic() < deadline, f"still {str(found)[:2000]}"
+        time.sleep(0.02)
+    return found
+
+
+def roots(collector: Collector) -> list[Span]:
+    return [span for span in collector.spans if span.name == "SchedulePod"]
+
+
+def test_a_scheduled_pod_leaves_the_spans_of_the_kep_at_the_collector_and_their_context_on_the_pod(
+    control_plane: Any, cluster: Cluster, start: Callable[..., Path], collector: Collector, binary: str
+) -> None:
+    cluster.nodes(2)
+    start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL})
+    generation = configz_generation(json.dumps(control_plane.scheduler_get("/configz")).encode())
+    cluster.create("web", annotations={KEY: CREATION, STATE: "a=1"})
+    pod = cluster.bound("web")
+    until(lambda: roots(collector))
+    cycles: Any = collector.outline()["SchedulePod"]
+    assert list(cycles) == ["schedulingCycle", "bindingCycle"]
+    assert list(cycles["schedulingCycle"]) == ["preFilter", "filter", "preScore", "score", "reserve", "permit"]
+    assert "plugin: NodeResourcesFit" in cycles["schedulingCycle"]["filter"]
+    assert "plugin: NodeResourcesBalancedAllocation" in cycles["schedulingCycle"]["score"]
+    assert list(cycles["bindingCycle"]) == ["preBind", "bind", "postBind"]
+    assert cycles["bindingCycle"]["bind"] == {"plugin: DefaultBinder": {}}
+
+    root, node = collector.named("SchedulePod"), pod["spec"]["nodeName"]
+    [link] = root.links
+    assert (link.trace_id.hex(), link.span_id.hex()) == (CREATION[3:35], CREATION[36:52])
+    assert (root.parent_span_id, root.kind, root.status.code) == (b"", Span.SPAN_KIND_CONSUMER, 0)
+    annotations = pod["metadata"]["annotations"]
+    assert annotations[KEY] == f"00-{root.trace_id.hex()}-{root.span_id.hex()}-01"
+    assert annotations[STATE] == ""  # the creator's does not stay beside another traceparent
+    told = attributes(root)
+    assert isinstance(told.pop("scheduler.queue_wait_ms"), int)
+    assert told == {
+        "k8s.pod.name": "web",
+        "k8s.pod.namespace": cluster.namespace,
+        "k8s.namespace.name": cluster.namespace,
+        "k8s.pod.uid": pod["metadata"]["uid"],
+        "scheduler.profile": cluster.namespace,
+        "scheduler.attempts": 1,
+        "scheduler.config.generation": generation,
+        "scheduler.result": "Success",
+        "scheduler.selected_node": node,
+    }
+    resource = collector.resources[0]
+    minor = binary.rpartition("/")[0].rpartition("-")[2]
+    assert resource["service.version"].startswith(f"v{minor}.")
+    assert (resource["service.name"], resource["host.name"]) == ("kube-scheduler", socket.gethostname())
+
+
+@pytest.mark.parametrize("tracing", [None, {"samplingRatePerMillion": 0}, {}], ids=["passthrough", "rate 0", "no rate"])
+def test_without_sampled_attempts_nothing_is_exported_and_the_context_is_passed_on(
+    cluster: Cluster, start: Callable[..., Path], collector: Collector, tracing: Any
+) -> None:
+    cluster.nodes(1)
+    start(tracing if tracing is None else {"endpoint": collector.endpoint, **tracing})
+    cluster.create("web", annotations={KEY: CREATION})
+    written = cluster.bound("web")["metadata"]["annotations"][KEY]
+    if tracing is None:
+        assert written == CREATION
+    else:
+        assert written.endswith("-00")
+        assert written[3:35] != CREATION[3:35]
+    assert collector.spans == []
+
+
+def test_with_the_gate_off_there_are_no_spans(
+    cluster: Cluster, start: Callable[..., Path], collector: Collector
+) -> None:
+    cluster.nodes(1)
+    start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}, gates=())
+    cluster.create("web", annotations={KEY: CREATION})
+    assert cluster.bound("web")["metadata"]["annotations"][KEY] == CREATION
+    assert collector.spans == []
+
+
+def test_an_endpoint_that_hangs_or_is_absent_does_not_touch_scheduling_nor_the_end(
+    control_plane: Any, cluster: Cluster, start: Callable[..., Path]
+) -> None:
+    cluster.nodes(2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start({"endpoint": f"127.0.0.1:{silent.getsockname()[1]}", "samplingRatePerMillion": ALL})
+        for number in range(20):
+            cluster.create(f"web-{number}")
+        for number in range(20):
+            cluster.bound(f"web-{number}")
+
+
+def test_spans_say_the_same_as_the_log_the_metrics_and_the_api_server(
+    control_plane: Any, cluster: Cluster, start: Callable[..., Path], collector: Collector
+) -> None:
+    cluster.nodes(6, cpu=str(PODS // 20))
+    log = start(
+        {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL},
+        "-v=10",
+        clientConnection={"qps": 5000, "burst": 5000},
+    )
+    for number in range(PODS):  # more than fit
+        cluster.create(f"pod-{number}", cpu="500m" if number % 5 else "100")
+
+    def counted() -> Counter[str]:
+        name = re.compile(r'scheduler_schedule_attempts_total\{profile="[^"]*",result="(\w+)"\} (\d+)')
+        return Counter({found[1]: int(found[2]) for found in name.finditer(control_plane.scheduler_get("/metrics"))})
+
+    until(counted, lambda counts: counts.total() >= PODS)
+    names = {"Success": "scheduled", "Unschedulable": "unschedulable", "Error": "error"}
+
+    def told() -> Counter[str]:
+        return Counter(names[str(attributes(root)["scheduler.result"])] for root in roots(collector))
+
+    until(lambda: (told(), counted()), lambda both: both[0] == both[1])
+    successes = [root for root in roots(collector) if attributes(root)["scheduler.result"] == "Success"]
+    bound = {pod["metadata"]["uid"]: pod["spec"].get("nodeName") for pod in cluster.api.get(cluster.pods)["items"]}
+    chosen = {attributes(root)["k8s.pod.uid"]: attributes(root)["scheduler.selected_node"] for root in successes}
+    assert len(chosen) == len(successes)
+    assert chosen == {uid: node for uid, node in bound.items() if node}
+    ids = Counter(
+        (attributes(root)["k8s.pod.uid"], attributes(root)["scheduler.attempts"]) for root in roots(collector)
+    )
+    assert set(ids.values()) == {1}
+    _agrees_with_the_log(log.read_text(), collector)
+
+
+def _agrees_with_the_log(log: str, collector: Collector) -> None:
+    """Totals of scores, evaluated and feasible nodes as klog has them at -v=10."""
+    uids = {
+        str(attributes(root)["k8s.pod.name"]): root
+        for root in roots(collector)
+        if attributes(root)["scheduler.result"] == "Success"
+    }
+    final = re.compile(r'"Calculated node\'s final score for pod" pod="[^/]*/([^"]*)" node="([^"]*)" score=(\d+)')
+    scores: dict[str, dict[str, int]] = {}
+    for found in final.finditer(log):
+        scores.setdefault(found[1], {})[found[2]] = int(found[3])
+    of_trace = {span.trace_id: span for span in collector.spans if span.name == "score"}
+    compared = 0
+    for name, root in uids.items():
+        span = of_trace.get(root.trace_id)
+        if span is None:
+            continue
+        values = {each.key: each.value for each in span.attributes}
+        nodes = [each.string_value for each in values["scheduler.score.nodes"].array_value.values]
+        totals = [each.int_value for each in values["scheduler.score.totals"].array_value.values]
+        assert dict(zip(nodes, totals, strict=True)).items() <= scores[name].items()
+        assert totals[0] == max(scores[name].values())
+        compared += 1
+    assert compared > PODS // 4
+    end = re.compile(
+        r'"Successfully bound pod to node" pod="[^/]*/([^"]*)" node="[^"]*" evaluatedNodes=(\d+) feasibleNodes=(\d+)'
+    )
+    filters = {span.trace_id: attributes(span) for span in collector.spans if span.name == "filter"}
+    lines = list(end.finditer(log))
+    assert len(lines) == len(uids)
+    for found in lines:
+        numbers = filters[uids[found[1]].trace_id]
+        assert (numbers["scheduler.nodes.evaluated"], numbers["scheduler.nodes.feasible"]) == (
+            int(found[2]),
+            int(found[3]),
+        )
+
+
+def test_preemption_and_the_nominated_node(cluster: Cluster, start: Callable[..., Path], collector: Collector) -> None:
+    cluster.nodes(1, cpu="2")
+    start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL})
+    cluster.create("victim", "2", terminationGracePeriodSeconds=0)
+    cluster.bound("victim")
+    cluster.create("vip", "2", priorityClassName="system-cluster-critical", terminationGracePeriodSeconds=0)
+    node = cluster.bound("vip")["spec"]["nodeName"]
+    both = until(
+        lambda: [one for one in roots(collector) if attributes(one)["k8s.pod.name"] == "vip"],
+        lambda found: any(attributes(one)["scheduler.result"] == "Success" for one in found),
+    )
+    first = attributes(both[0])
+    assert (first["scheduler.result"], first["scheduler.nominated_node"]) == ("Unschedulable", node)
+    assert "plugin: DefaultPreemption" in collector.names
+
+
+def test_a_shutdown_exports_what_is_left(
+    control_plane: Any,
+    cluster: Cluster,
+    start: Callable[..., Path],
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster.nodes(1)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
+    # A leader exits as soon as it is asked to end.
+    start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}, leaderElection={"leaderElect": True})
+    cluster.create("web")
+    cluster.bound("web")
+    control_plane.stop_one("kube-scheduler")
+    assert len(roots(collector)) == 1
+    control_plane.start_scheduler({"profiles": [{"schedulerName": cluster.namespace}]})
