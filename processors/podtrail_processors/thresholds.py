@@ -4,9 +4,9 @@ What spans say of their randomness decides for `probabilistic`, and kept spans t
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
+from podtrail.lru import remembering
 from podtrail.otlp import Group, frame, raw_span_reader, set_trace_state, split
 from podtrail_processors.probability import ALWAYS, randomness_of, read_sampling_state
 
@@ -49,7 +49,7 @@ def sampled_before(trace_states: Iterable[bytes], trace_id: bytes) -> Before:
     return Before(randomness, ALWAYS if lowest is None or lowest > randomness else lowest)
 
 
-@lru_cache(maxsize=1024)
+@remembering(1024, 512)
 def _said(trace_state: bytes) -> tuple[int | None, int | None]:
     state = read_sampling_state(trace_state.decode("utf-8", "replace"))
     return (state.randomness, state.threshold) if state.sound else (None, None)
@@ -75,7 +75,7 @@ def weighed(group: Group, threshold: int) -> Weighed:
     return Weighed(group._replace(spans=frame(spans)), unparseable)
 
 
-@lru_cache(maxsize=1024)
+@remembering(1024, 512)
 def _told(trace_state: bytes, threshold: int) -> str | None:
     """Return a trace state that tells a threshold; "" when it tells a higher one, None when it breaks the rules."""
     state = read_sampling_state(trace_state.decode("utf-8", "replace"))

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from zlib import crc32
 
+from podtrail.lru import remembering
 from podtrail.otlp import Group, SpanView, Value, resource_attributes, scope_attributes, split
 from podtrail.pod_identity import PodKeys
 from podtrail_exporters.load_balancing.attribute_text import attribute_text
@@ -41,7 +41,7 @@ def by_attributes(names: Sequence[str]) -> Route:
     `span.kind` and `span.name` are the span's own.
     """
 
-    @lru_cache(maxsize=1024)
+    @remembering(256)
     def above(resource: bytes, scope: bytes) -> tuple[tuple[str, str | None], ...]:
         of_resource, of_scope = resource_attributes(resource), scope_attributes(scope)
         return tuple((name, _found(name, of_resource, of_scope)) for name in names)

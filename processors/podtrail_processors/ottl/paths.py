@@ -5,10 +5,11 @@ Names and meanings are those of the Collector's contexts `span` and `spanevent`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from podtrail.lru import remembering
 from podtrail.otlp import KINDS, status_code
 from podtrail.otlp.surroundings import resource_fields, scope_fields, status_message
 from podtrail_processors.ottl.indexing import IndexKey, Maps, attribute_of_map, attribute_of_pairs, whole_map
@@ -78,7 +79,7 @@ def _deprecated_kind_string(kind: int) -> str:
 
 def _trace_state_entry(keys: Sequence[IndexKey]) -> Getter:
     key, *more = keys
-    read = lru_cache(maxsize=256)(read_trace_state)
+    read = remembering(256)(read_trace_state)
 
     def get(telemetry: Telemetry) -> object:
         name = key.get(telemetry)

@@ -1,11 +1,12 @@
 """Changing the attributes of resources: once for each resource, however many spans it has."""
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from podtrail.component import Context, Taken
 from podtrail.component.passing import PassingProcessor
+from podtrail.lru import remembering
 from podtrail.otlp import Batch, change_resource
 from podtrail.otlp.surroundings import resource_fields
 from podtrail_processors.attribute_actions import Edit, edit_of, edited
@@ -19,7 +20,7 @@ class ResourceAttributes(PassingProcessor):
 
     def __init__(self, config: Config, context: Context) -> None:  # noqa: ARG002 - as every processor
         edits = [edit_of(action) for action in config.attributes]
-        self._written = lru_cache(_REMEMBERED)(partial(_write, edits))
+        self._written = remembering(_REMEMBERED)(partial(_write, edits))
         """What a resource becomes: the same few come with every batch."""
 
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from podtrail.config.re2 import finder
+from podtrail.lru import remembering
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,
@@ -18,7 +19,7 @@ from podtrail_processors.ottl.values.errors import EvaluationError
 from podtrail_processors.ottl.values.types import Items, Length, SpanId, TraceId, kind_of
 
 
-@lru_cache(maxsize=64)
+@remembering(64)
 def _finder(pattern: str) -> Callable[[str], bool]:
     return finder([pattern])
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from podtrail.config.re2 import NamedGroups
+from podtrail.lru import remembering
 from podtrail_processors.ottl.functions.lists import check_delimiters
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, text
 from podtrail_processors.ottl.values.errors import EvaluationError
@@ -14,7 +15,7 @@ from podtrail_processors.ottl.values.errors import EvaluationError
 _MOST_CHARACTERS = 2**20
 _MOST_NESTED = 64
 _MODES = ("strict", "lazyQuotes", "ignoreQuotes")
-_groups = lru_cache(maxsize=64)(NamedGroups)
+_groups = remembering(64)(NamedGroups)
 
 
 def _no_constant(name: str) -> None:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from podtrail.lru import remembering
 
 _SECOND = 1_000_000_000
 _MONTHS = (
@@ -167,7 +168,7 @@ def parse_time(text: str, form: str, location: str | None = None) -> int:
     return (at - _EPOCH) // timedelta(seconds=1) * _SECOND + int(fraction)
 
 
-@lru_cache(maxsize=64)
+@remembering(64)
 def _expanded(form: str) -> str:
     def expanded(directive: re.Match[str]) -> str:
         letter = directive[1]
@@ -180,7 +181,7 @@ def _expanded(form: str) -> str:
     return _DIRECTIVE.sub(expanded, form)
 
 
-@lru_cache(maxsize=64)
+@remembering(64)
 def _pattern(form: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     expanded = _expanded(form)
     pieces: list[str] = []

@@ -5,8 +5,8 @@ was kept, and in a `dry_run` why it would not be.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 
+from podtrail.lru import remembering
 from podtrail.otlp import Group, Value, append_attributes, frame, raw_span_reader, set_scope_attributes, split
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.voting.words import cut
@@ -78,7 +78,7 @@ def marked(group: Group, policy: str, composite_policy: str | None = None, *, ca
     return group._replace(scope=_marked(group.scope, policy, composite_policy, cached))
 
 
-@lru_cache(maxsize=1024)
+@remembering(256)
 def _marked(scope: bytes, policy: str, composite_policy: str | None, cached: bool) -> bytes:
     attributes: dict[str, str | bool] = {"tailsampling.policy": policy} if policy else {}
     if composite_policy is not None:

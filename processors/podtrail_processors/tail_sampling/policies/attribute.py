@@ -1,9 +1,9 @@
 """What the policies on one attribute share: looking it up on resources and spans, no further decoded than needed."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from podtrail.config.types import WarningPath
+from podtrail.lru import remembering
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
@@ -26,7 +26,7 @@ class Lookup:
         self._meets = meets
         self._sought = Sought("attributes", self._is_met_by, key)
         self._others = Sought("attributes", self._is_missed_by, key)
-        self._resource_meets = lru_cache(maxsize=_RESOURCES)(self._ask_resource(on_resource or meets))
+        self._resource_meets = remembering(_RESOURCES)(self._ask_resource(on_resource or meets))
         self.gates = frozenset([self._sought, Sought("resource", self._resource_meets)])
         """It is met nowhere unless one of these is."""
 

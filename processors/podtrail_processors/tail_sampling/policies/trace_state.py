@@ -1,10 +1,10 @@
 """`trace_state`: traces of which any span's W3C trace state gives a key one of these values."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from pydantic import Field
 
+from podtrail.lru import remembering
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Texts
@@ -13,7 +13,7 @@ from podtrail_processors.tail_sampling.voting.words import decoded, shown, some
 from podtrail_processors.w3c import read_trace_state
 
 _LONGEST_PAIR = 256
-_read = lru_cache(maxsize=1024)(read_trace_state)
+_read = remembering(1024, 512)(read_trace_state)
 
 
 class TraceState(Evaluator):
