@@ -1,5 +1,6 @@
 """The configuration of `scheduling_metrics`."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 from pydantic import Field, field_validator
@@ -8,6 +9,10 @@ from podtrail.config.types import MILLISECOND, SECOND, Model, PositiveDuration
 
 _ATTEMPT_BUCKETS = tuple(MILLISECOND * 2**power for power in range(15))
 _WAIT_BUCKETS = tuple(10 * MILLISECOND * 2**power for power in range(20))
+
+
+_ATTEMPT_BYTES, _POD_BYTES = 900, 900
+"""What an attempt and a Pod take at most, as measured with the longest texts."""
 
 
 class Config(Model):
@@ -42,9 +47,16 @@ class Config(Model):
     )
     pending_forgotten_after: PositiveDuration = Field(
         600 * SECOND,
-        description="How long a Pod whose last attempt failed counts as waiting, unless it is tried again. "
-        "kube-scheduler tries each again after 5m at the latest.",
+        description="How long a Pod whose last attempt failed counts as waiting, unless it is tried again, and how "
+        "long attempts are remembered. kube-scheduler tries each Pod again after 5m at the latest.",
     )
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:  # noqa: ARG002 - it takes no share
+        """Return the bytes of remembered attempts and waiting Pods."""
+        return {
+            "remembered_attempts": self.remembered_attempts * _ATTEMPT_BYTES,
+            "max_pending_pods": self.max_pending_pods * _POD_BYTES,
+        }
 
     @field_validator("attempt_duration_buckets", "queue_wait_buckets")
     @classmethod

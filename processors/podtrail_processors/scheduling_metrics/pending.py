@@ -5,12 +5,15 @@ else scheduled it. The receiver `k8s_pods` reports both at once.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import blake2b
 
 from podtrail.config.types import SECOND
 from podtrail.otlp import Attempt
 
-_NOBODY = frozenset({"unknown"})
+_LONGEST = 128
+"""Characters of a Pod's id."""
+_NOBODY = ("unknown",)
 """Under what a Pod counts whose attempt tells of no plugin."""
 
 
@@ -26,7 +29,7 @@ class StuckPod:
     profile: str
     told: int
     """When that came."""
-    plugins: set[str] = field(default_factory=set)
+    plugins: tuple[str, ...] = ()
     """Whose no it failed for."""
 
 
@@ -40,28 +43,28 @@ class PendingPods:
         self._pods: dict[str, StuckPod] = {}
         self._by_trace: dict[bytes, StuckPod] = {}
 
-    def attempted(self, attempt: Attempt, now: int) -> None:
-        """Take note of an attempt: a Pod waits since it failed first, until it succeeds."""
-        key = attempt.pod_uid or f"{attempt.namespace}/{attempt.name}"
+    def attempted(self, attempt: Attempt, profile: str, now: int) -> None:
+        """Take note of an attempt of a profile: a Pod waits since it failed first, until it succeeds."""
+        key = _short(attempt.pod_uid or f"{attempt.namespace}/{attempt.name}")
         before = self._pods.get(key)
         if before is not None and (attempt.trace_id == before.trace_id or attempt.end < before.ended):
             return
         self._forget(key)
         if attempt.failed:
             since = before.since if before else attempt.end
-            pod = StuckPod(since, attempt.end, attempt.trace_id, attempt.profile, now)
+            pod = StuckPod(since, attempt.end, attempt.trace_id, profile, now)
             self._pods[key] = self._by_trace[attempt.trace_id] = pod
             if len(self._pods) > self._most:
                 self._forget(next(iter(self._pods)))
 
     def ended(self, uid: str) -> None:
         """Take note that a Pod has a node, or was deleted."""
-        self._forget(uid)
+        self._forget(_short(uid))
 
     def refused(self, trace_id: bytes, plugin: str) -> None:
         """Take note that a plugin said no in an attempt."""
-        if pod := self._by_trace.get(trace_id):
-            pod.plugins.add(plugin)
+        if (pod := self._by_trace.get(trace_id)) and plugin not in pod.plugins:
+            pod.plugins += (plugin,)
 
     def expire(self, now: int) -> None:
         """Forget what was not tried for so long."""
@@ -102,3 +105,7 @@ class PendingPods:
     def _forget(self, key: str) -> None:
         if pod := self._pods.pop(key, None):
             del self._by_trace[pod.trace_id]
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= _LONGEST else blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
 """Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import add
 
@@ -21,11 +21,11 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
+from podtrail.recent import first
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.pending import PendingPods
-from podtrail_processors.scheduling_metrics.tally import AttemptTally, SaidNo
+from podtrail_processors.scheduling_metrics.tally import OTHER, AttemptTally, SaidNo
 
-_OTHER = "other"
 _LONGEST = 128
 """Characters of a label value."""
 _ROOT = ROOT_NAME.encode()
@@ -45,16 +45,21 @@ class Series:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: set[Hashable] = set()
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def labels(self, *values: str) -> tuple[str, ...]:
-        """Return the label values to count under."""
+        """Return the label values to count under; of the same values always the same objects."""
         cut = tuple(value[:_LONGEST] for value in values)
-        if cut not in self._known:
-            if len(self._known) >= self._most:
-                return (_OTHER,) * len(values)
-            self._known.add(cut)
-        return cut
+        known = self._known.get(cut)
+        if known is None:
+            known = cut if len(self._known) < self._most else (OTHER,) * len(values)
+            if known is cut:
+                self._known[cut] = cut
+        return known
+
+    def label(self, value: str) -> str:
+        """Return the label value to count under."""
+        return self.labels(value)[0]
 
 
 class SchedulingMetrics(PassingProcessor):
@@ -108,11 +113,13 @@ class SchedulingMetrics(PassingProcessor):
         ).read_all_from(self._waiting_since)
         self._by_result = Series(config.max_series)
         self._by_plugin = Series(config.max_series)
-        self._tally = AttemptTally(config.remembered_attempts, self._count_rejection)
+        self._names = Series(config.max_series)
+        """Names of plugins and profiles, so that what is remembered has each once."""
+        self._tally = AttemptTally(config.remembered_attempts, config.pending_forgotten_after, self._count_rejection)
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Count, and pass the batch on."""
-        self._pending.expire(now)
+        self._forget(now)
         for group in batch.groups:
             if REFUSAL in group.spans or _ROOT in group.spans:
                 self._look_at(group, now)
@@ -121,13 +128,17 @@ class SchedulingMetrics(PassingProcessor):
         return Taken((batch,))
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002 - as every processor
-        """Forget Pods that were not tried for long; nothing leaves."""
-        self._pending.expire(now)
+        """Forget Pods and attempts that nothing was heard of for long; nothing leaves."""
+        self._forget(now)
         return ()
 
+    def _forget(self, now: int) -> None:
+        self._tally.expire(now)
+        self._pending.expire(now)
+
     def deadline(self) -> int | None:
-        """Return when the next Pod is forgotten."""
-        return self._pending.deadline()
+        """Return when the next Pod or attempt is forgotten."""
+        return first((self._pending.deadline(), self._tally.deadline()))
 
     def drain(self, now: int) -> Sequence[Batch]:  # noqa: ARG002
         """Count what still awaits its root."""
@@ -144,7 +155,7 @@ class SchedulingMetrics(PassingProcessor):
     def _look_at(self, group: Group, now: int) -> None:
         refused = [rejection for raw in split(group.spans) for rejection in read_rejections(raw)]
         if refused:
-            self._tally.note_refusals(group.trace_id, _by_plugin(refused))
+            self._tally.note_refusals(group.trace_id, self._refusals(refused), now)
         for attempt in attempts_in(group.spans):
             self._note_root(attempt, now)
 
@@ -155,8 +166,9 @@ class SchedulingMetrics(PassingProcessor):
                 self._pending.ended(told.uid)
 
     def _note_root(self, attempt: Attempt, now: int) -> None:
-        self._pending.attempted(attempt, now)
-        if not self._tally.note_root(attempt, partial(_in_message, attempt)):
+        profile = self._names.label(attempt.profile)
+        self._pending.attempted(attempt, profile, now)
+        if not self._tally.note_root(attempt, profile, partial(self._in_message, attempt), now):
             return
         labels = self._by_result.labels(attempt.profile, attempt.result)
         self._attempts.add(1, *labels)
@@ -166,6 +178,22 @@ class SchedulingMetrics(PassingProcessor):
         if attempt.queue_wait is not None:
             seconds = attempt.queue_wait / SECOND
             self._waited.observe(seconds, *labels, trace_id=attempt.trace_id, moment=attempt.end or attempt.start)
+
+    def _in_message(self, attempt: Attempt) -> Mapping[str, SaidNo]:
+        if running := _RUNNING.match(attempt.message):
+            return {self._names.label(running["plugin"]): SaidNo(0, to_nodes_only=False)}
+        return self._refusals(read_message(attempt.message).rejections)
+
+    def _refusals(self, rejections: Sequence[Rejection]) -> Mapping[str, SaidNo]:
+        """Return what each plugin said no to; rejections that name no plugin are left out."""
+        found: dict[str, SaidNo] = {}
+        for rejection in rejections:
+            if rejection.plugin:
+                plugin = self._names.label(rejection.plugin)
+                nodes, only = found.get(plugin, SaidNo(0, to_nodes_only=True))
+                only = only and rejection.point in _OF_NODES
+                found[plugin] = SaidNo(nodes + max(0, rejection.nodes or 0), only)
+        return found
 
     def _count_rejection(self, trace_id: bytes, profile: str, plugin: str, nodes: int, failed_for_it: bool) -> None:
         labels = self._by_plugin.labels(plugin, profile)
@@ -188,23 +216,6 @@ class SchedulingMetrics(PassingProcessor):
             labels = self._by_plugin.labels(*key)
             found[labels] = combine(found[labels], value) if labels in found else value
         return found
-
-
-def _in_message(attempt: Attempt) -> Mapping[str, SaidNo]:
-    if running := _RUNNING.match(attempt.message):
-        return {running["plugin"]: SaidNo(0, to_nodes_only=False)}
-    return _by_plugin(read_message(attempt.message).rejections)
-
-
-def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, SaidNo]:
-    """Return what each plugin said no to; rejections that name no plugin are left out."""
-    found: dict[str, SaidNo] = {}
-    for rejection in rejections:
-        if rejection.plugin:
-            nodes, only = found.get(rejection.plugin, SaidNo(0, to_nodes_only=True))
-            only = only and rejection.point in _OF_NODES
-            found[rejection.plugin] = SaidNo(nodes + max(0, rejection.nodes or 0), only)
-    return found
 
 
 def _seconds(bounds: Sequence[int]) -> list[float]:
