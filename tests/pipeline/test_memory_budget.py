@@ -19,7 +19,7 @@ from podtrail.pipeline.host import Host, make_chain
 from podtrail.pipeline.memory_budget import PROCESS_BYTES, excess, memory_budget
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.story.library import Library
-from podtrail.testing.attempts import START, MadeAttempt
+from podtrail.testing.attempts import START, MadeAttempt, No
 from tests.sizes import large
 
 MIB = 1 << 20
@@ -133,31 +133,139 @@ def test_the_limiter_never_refuses_for_long_while_no_span_is_held(bursts: list[t
     chain.admit(failing([0]), now + SECOND)
 
 
+LEARNERS: Sequence[dict[str, object]] = [
+    {
+        "name": "again",
+        "type": "attempts",
+        "attempts": {"min_attempts": 3, "forget_after": 20 * SECOND, "max_pods": 150},
+    },
+    {
+        "name": "either",
+        "type": "and",
+        "and": {
+            "and_sub_policy": [
+                {
+                    "name": "not",
+                    "type": "not",
+                    "not": {
+                        "not_sub_policy": {
+                            "name": "recovered",
+                            "type": "recovered",
+                            "recovered": {"forget_after": 30 * SECOND, "max_pods": 150},
+                        }
+                    },
+                }
+            ]
+        },
+    },
+    {
+        "name": "total",
+        "type": "composite",
+        "composite": {
+            "max_total_spans_per_second": 1000,
+            "composite_sub_policy": [
+                {"name": "new", "type": "new_reason", "new_reason": {"forget_after": 10 * SECOND, "max_kinds": 100}}
+            ],
+        },
+    },
+    {
+        "name": "slow",
+        "type": "latency_quantile",
+        "latency_quantile": {"window": 40 * SECOND, "max_profiles": 10, "min_attempts": 10},
+        "shadow": True,
+    },
+]
+SAMPLER = {
+    "decision_wait": 2 * SECOND,
+    "linked_traces": {"keep": True, "grace_period": 8 * SECOND, "max_remembered": 200, "grace_max_bytes": 1000},
+    "policies": LEARNERS,
+    "shadow_policies": LEARNERS[:1],
+    "num_traces": 200,
+}
+
+
 @pytest.mark.parametrize(
-    ("type_", "config", "gauge"),
+    ("type_", "config", "metric", "left"),
     [
-        ("link_stitching", {"ttl": 10 * SECOND, "reorder_wait": SECOND}, "otelcol_processor_link_stitching_remembered"),
         (
-            "tail_sampling",
-            {
-                "decision_wait": 2 * SECOND,
-                "linked_traces": {"keep": True, "grace_period": 8 * SECOND},
-                "policies": [{"name": "all", "type": "always_sample"}],
-            },
-            "otelcol_processor_tail_sampling_linked_remembered",
+            "link_stitching",
+            {"ttl": 10 * SECOND, "reorder_wait": SECOND},
+            "otelcol_processor_link_stitching_remembered",
+            {0},
+        ),
+        ("tail_sampling", SAMPLER, "otelcol_processor_tail_sampling_linked_remembered", {0}),
+        # Each of 150 Pods, the one kind of failure, the one profile; 50 Pods were beyond the most.
+        ("tail_sampling", SAMPLER, "otelcol_processor_tail_sampling_policy_forgotten", {150, 50, 1}),
+        (
+            "scheduling_metrics",
+            {"pending_forgotten_after": 20 * SECOND},
+            "podtrail_scheduling_pending_pods",
+            set(),
         ),
     ],
 )
-def test_memories_end_with_their_time_though_nothing_comes(type_: str, config: dict[str, object], gauge: str) -> None:
+def test_memories_end_with_their_time_though_nothing_comes(
+    type_: str, config: dict[str, object], metric: str, left: set[int]
+) -> None:
     factory = find("processor", type_)
     assert factory is not None
     context = Context(id=type_)
     made = factory.create(factory.Config.model_validate(config), context)
     made.add(failing(range(200)), START)
+    values = [set(context.metrics.snapshot()[metric].values())]
     while (due := made.deadline()) is not None:
         assert due <= START + 60 * SECOND
-        made.expire(due, 10_000)
-    assert set(context.metrics.snapshot()[gauge].values()) == {0}
+        assert made.expire(due, 10_000) or type_ == "scheduling_metrics"
+        values.append(set(context.metrics.snapshot()[metric].values()))
+    assert values[-1] == left
+    assert any(one != left for one in values)
+
+
+def hostile(number: int, now: int) -> Batch:
+    """Return a trace of three failed attempts, with texts as long as a sender likes."""
+    refusals = [No(plugin=f"{plugin}" + "p" * 300, reason="r" * 600, nodes=["node-1"]) for plugin in range(20)]
+    groups = [
+        group
+        for attempt in (1, 2, 3)
+        for group in MadeAttempt(
+            uid=f"{number:0>4000}",
+            number=attempt,
+            result="Unschedulable",
+            start=now,
+            message="m" * 5_000,
+            refusals=refusals,
+            attributes={"scheduler.profile": f"{number}" + "f" * 4_000},
+        ).groups()
+    ]
+    return Batch([group._replace(trace_id=groups[0].trace_id) for group in groups], now)
+
+
+@pytest.mark.parametrize(
+    ("type_", "config"),
+    [
+        ("tail_sampling", SAMPLER),
+        ("tail_sampling", {"stress_relief": {"mode": "always"}}),
+        ("scheduling_metrics", {"remembered_attempts": 200, "max_pending_pods": 100}),
+    ],
+)
+def test_what_is_remembered_stays_within_the_bounds_that_are_added_up(type_: str, config: dict[str, object]) -> None:
+    factory = find("processor", type_)
+    assert factory is not None
+    settings = factory.Config.model_validate(config)
+    made = factory.create(settings, Context(id=type_))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(large(250, 3_000)):
+            now = START + number * SECOND // 100
+            made.add(hostile(number, now), now)
+        while made.held():
+            made.expire(made.deadline(), 10_000)
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < sum(settings.memory_bounds(0).values()) + MIB  # for instruments, and caches of the process
 
 
 def test_bounds_beyond_the_limit_are_reported_with_the_largest_first() -> None:
@@ -166,7 +274,7 @@ def test_bounds_beyond_the_limit_are_reported_with_the_largest_first() -> None:
     budget = memory_budget(found)
     assert budget == 120 * MIB - PROCESS_BYTES
     assert excess(found, budget).startswith(
-        "components may keep 270 MiB in memory, but the limit leaves them 20 MiB (besides 100 MiB for the process "
+        "components may keep 274 MiB in memory, but the limit leaves them 20 MiB (besides 100 MiB for the process "
         "itself): spans may be refused for long; raise limit_mib, or lower: "
         "processors::tail_sampling::linked_traces::grace_max_bytes 200 MiB, "
     )

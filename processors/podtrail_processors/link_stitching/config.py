@@ -66,7 +66,7 @@ class Config(Model):
         default=0,
         ge=0,
         description="MiB that everything remembered may take, by an upper estimate; beyond it the oldest is forgotten. "
-        "`0`: three tenths of the memory that `memory_limiter` or the container leaves to all components, and no bound "
+        "`0`: a quarter of the memory that `memory_limiter` or the container leaves to all components, and no bound "
         "where neither limits it.",
     )
     max_held_mib: int = Field(
@@ -101,7 +101,7 @@ class Config(Model):
         Args:
             budget: Bytes that all components together may hold; 0 if nothing limits them.
         """
-        return self.max_memory_mib * _MIB or budget * 3 // 10
+        return self.max_memory_mib * _MIB or budget // 4
 
     def memory_bounds(self, budget: int) -> Mapping[str, int]:
         """Return the bytes that remembered entries and held spans may take."""

@@ -27,8 +27,6 @@ from podtrail_processors.tail_sampling.weighing import TRACE_COST, Weighing
 
 _SLICE = 4096
 """How many spans leave in one batch at shutdown."""
-_LEAST_EVICTED = 1024
-"""So many evicted traces are remembered however small `num_traces` is."""
 _NO_PARENT = bytes(8)
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
@@ -83,7 +81,7 @@ class TailSampling:
         weighs = self._judge.weighs or self._judge.dynamic
         self.releaser = _releaser_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
         self.releaser.weighs_late = self._judge.dynamic
-        self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
+        self._evicted = Evicted(config.most_evicted)
         self._stress_relief: StressRelief | None = None
         if config.stress_relief.mode != "off":
             self._stress_relief = StressRelief(config, context, self._instruments, self.releaser, weighs=weighs)
@@ -103,6 +101,7 @@ class TailSampling:
             self._instruments.new_traces.add(filing.opened)
         if self._bounds.exceeded(memory):
             self._decide_to_fit(now, out)
+        self._judge.forgetting.watch()  # traces may have been decided early
         self.releaser.report()
         return Taken(out.batches(arrived), Batch(filing.rest, arrived) if filing.rest else None)
 
@@ -167,11 +166,11 @@ class TailSampling:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
         out = Released([], [])
         began = self._timer.begin()
-        if self._stress_relief:
-            self._stress_relief.observe(now)
+        looked = self._stress_relief.look(now) if self._stress_relief else False
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
+        looked = self._judge.forgetting.expire(now) or looked
         due = self._weighing.last_tick(now)
         arrived, work = now, self._weighing.weigh_by(due, now, limit)
         while work < limit and (trace := self.memory.waiting.due_by(due)) is not None:
@@ -184,7 +183,8 @@ class TailSampling:
             arrived = min(arrived, self.releaser.held_since() or now)
             work += self.releaser.expire(now, limit - work, out)
         if not work:
-            return () if counted is None else (Batch((), now),)
+            return (Batch((), now),) if looked or counted is not None else ()
+        self._judge.forgetting.watch()
         self._judge.report()
         self.releaser.report()
         self._timer.end(began, now)
@@ -195,7 +195,9 @@ class TailSampling:
         due = self.memory.waiting.deadline()
         if due is not None:
             due = self._weighing.tick_of(due)
-        for other in (self._evicted.deadline(), self.releaser.deadline()):
+        relief = self._stress_relief
+        forgetting = (self._judge.forgetting.deadline(), relief.deadline() if relief else None)
+        for other in (self._evicted.deadline(), self.releaser.deadline(), *forgetting):
             if other is not None and (due is None or other < due):
                 due = other
         return due

@@ -27,6 +27,12 @@ _MOST_SHARDS = 256
 _MOST_REMEMBERED = 1_000_000_000
 _DECIDED_BYTES, _CACHED_BYTES, _KEPT_BYTES, _NOT_KEPT_BYTES = 600, 350, 6, 9
 """What a decided trace and a remembered decision take in memory, as measured."""
+_EVICTED_BYTES = 235
+"""What the id of an evicted trace takes, as measured."""
+_LEAST_EVICTED, _MOST_EVICTED = 1024, 8192
+"""So many evicted traces are remembered, however small or large `num_traces` is."""
+_CHANGES_BYTES = 3 << 20
+"""What traces of operators take at most that may have changed the scheduler's configuration."""
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _STORAGE = "here it is the key that keeps undecided traces on disk, and needs no gate"
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
@@ -264,6 +270,11 @@ class Config(Model):
             raise ValueError("num_shards greater than 1 is not supported with tail_storage, as in the Collector")
         return self
 
+    @property
+    def most_evicted(self) -> int:
+        """Of how many evicted traces it is remembered when they would have been decided."""
+        return min(max(self.num_traces, _LEAST_EVICTED), _MOST_EVICTED)
+
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is accepted without doing anything, and what keeps nothing."""
         found: list[tuple[WarningPath, str]] = []
@@ -324,7 +335,7 @@ class Config(Model):
             yield "learns from a part of all attempts: each shard has its own"
 
     def memory_bounds(self, budget: int) -> Mapping[str, int]:
-        """Return the bytes of decided traces, remembered decisions and, where that is bounded, undecided traces."""
+        """Return the bytes of what is remembered of traces and, where that is bounded, of undecided traces."""
         caches, memory = self.decision_cache, self.decision_memory
         cached = max(0, caches.sampled_cache_size) + max(0, caches.non_sampled_cache_size)
         compact = memory.kept * _KEPT_BYTES + memory.not_kept * _NOT_KEPT_BYTES
@@ -334,5 +345,19 @@ class Config(Model):
             "num_traces": 0 if cached or compact else self.num_traces * _DECIDED_BYTES,
             "decision_cache": cached * _CACHED_BYTES,
             "decision_memory": compact,
+            "evicted traces": 0 if self.block_on_overflow else self.most_evicted * self.num_shards * _EVICTED_BYTES,
+            "configuration changes": _CHANGES_BYTES,
+            "stress_relief": self.stress_relief.memory_bound() * self.num_shards,
+            **self._bounds_of_policies(),
             **self.linked_traces.memory_bounds(budget),
+        }
+
+    def _bounds_of_policies(self) -> Mapping[str, int]:
+        """Return the bytes that policies may remember, by key; each shard has its own."""
+        lists = {"policies": self.policies, "shadow_policies": self.shadow_policies}
+        return {
+            f"{key}::{policy.name}": size * self.num_shards
+            for key, policies in lists.items()
+            for policy in policies
+            if (size := policy.memory_bound())
         }

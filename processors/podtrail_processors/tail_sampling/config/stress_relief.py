@@ -1,11 +1,16 @@
 """What is done when memory gets short or decisions come late: the settings of `stress_relief`."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
 from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET
+
+MOST_REMEMBERED: Final = 16_384
+"""Of the traces decided at once that were kept, and of the others."""
+_KEPT_BYTES, _OTHER_BYTES = 1_000, 140
+"""What one takes in memory at most, its reason with 200 characters; as measured."""
 
 
 class StressReliefConfig(Model):
@@ -49,6 +54,10 @@ class StressReliefConfig(Model):
         if self.deactivate_at_percentage > self.activate_at_percentage:
             raise ValueError("deactivate_at_percentage must not be above activate_at_percentage")
         return self
+
+    def memory_bound(self) -> int:
+        """Return the bytes that traces decided at once may take, which are remembered for what follows."""
+        return 0 if self.mode == "off" else MOST_REMEMBERED * (_KEPT_BYTES + _OTHER_BYTES)
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is legal but hardly meant."""

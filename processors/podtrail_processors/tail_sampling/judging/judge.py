@@ -13,10 +13,18 @@ from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config.sampler import Config, TopPolicy
 from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations
+from podtrail_processors.tail_sampling.judging.forgetting import Forgetting
 from podtrail_processors.tail_sampling.judging.gates import Gates
 from podtrail_processors.tail_sampling.judging.instruments import Instruments, sampled
 from podtrail_processors.tail_sampling.judging.timing import EVERY, PolicyTimes
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, NoVote, carry_over, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import (
+    Evaluator,
+    NamedEvaluator,
+    NoVote,
+    PolicyMemory,
+    carry_over,
+    label_of,
+)
 
 _MOST_ROWS = 4096
 _NOTHING = Reads()
@@ -85,6 +93,8 @@ class Judge:
         self._gates = Gates(self._policies, self.readers)
         self._drops = sum(config.type == "drop" for config in policies)
         self._learners = [learner for policy in self._policies for learner in policy.learners()]
+        self.forgetting = Forgetting(self._memories())
+        """When policies forget what they remember of earlier traces."""
         self._names = [config.name for config in ordered]
         self._labels = [label_of(context.id, config.name) for config in ordered]
         self._instruments = instruments
@@ -104,6 +114,9 @@ class Judge:
             policy.attach(context, name)
         asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
         self.explanations = Explanations(asked, self._reach, self.reads, weighs=self.weighs)
+
+    def _memories(self) -> list[PolicyMemory]:
+        return [memory for policy in self._policies for memory in policy.memories()]
 
     def read_with(self, readers: Readers) -> None:
         """Judge evidence of these readers from now on; they must read all that the policies do."""
@@ -203,6 +216,7 @@ class Judge:
     def take_over(self, other: "Judge") -> None:
         """On reload: have policies go on from what those of the same name and kind remember."""
         carry_over(self.named(), other.named())
+        self.forgetting.plan()
 
     def report(self) -> None:
         """Count what was judged since the last report."""

@@ -15,10 +15,11 @@ from podtrail.otlp import Decision, PolicyVote, Shadow, Verdict
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations, VotesAlone
+from podtrail_processors.tail_sampling.judging.forgetting import Forgetting
 from podtrail_processors.tail_sampling.judging.instruments import PREFIX, Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement, asked_for
 from podtrail_processors.tail_sampling.judging.timing import EVERY, PolicyTimes
-from podtrail_processors.tail_sampling.voting.evaluator import NamedEvaluator, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import NamedEvaluator, PolicyMemory, label_of
 
 
 def judge_of(kind: type[Judge], config: Config, instruments: Instruments, context: Context) -> Judge:
@@ -42,6 +43,7 @@ class ShadowedJudge(Judge):
         if self._alternative:
             self._alternative.read_with(self.readers)
         self._shadows = asked
+        self.forgetting = Forgetting(self._memories_with_shadows())
         self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
@@ -53,6 +55,10 @@ class ShadowedJudge(Judge):
         apart = replace(context, rng=copy(context.rng))
         for one in asked:
             one.policy.attach(apart, one.name)
+
+    def _memories_with_shadows(self) -> list[PolicyMemory]:
+        shadows = [memory for one in self._shadows for memory in one.policy.memories()]
+        return [*self._memories(), *shadows, *(self._alternative._memories() if self._alternative else ())]
 
     @property
     def by_tick(self) -> bool:
@@ -122,6 +128,7 @@ class ShadowedJudge(Judge):
         super().take_over(other)
         if self._alternative and isinstance(other, ShadowedJudge) and other._alternative:
             self._alternative.take_over(other._alternative)
+        self.forgetting.plan()
 
     def named(self) -> Sequence[NamedEvaluator]:
         """Return the policies of the list, shadows included."""

@@ -20,7 +20,9 @@ _CONSUMER: Final = b"\x30\x05"
 """The field `kind` of a span of kind CONSUMER, as the calls of operators are (KEP-5915)."""
 _CONSUMER_KIND: Final = 5
 _MOST_TRACES: Final = 512
-_MOST_BYTES: Final = 4 << 20
+_MOST_BYTES: Final = 2 << 20
+"""Of spans, resources and scopes."""
+_GROUP_BYTES: Final = 200
 _LARGEST: Final = 64 << 10
 _MOST_WANTED: Final = 4_096
 _MOST_LINKS: Final = 8
@@ -57,9 +59,13 @@ class ConfigurationChanges:
         """Remember a trace that is not kept, if it is an operator's; `raw` are its spans."""
         if len(raw) > _LARGEST or not has(raw, _CONSUMER) or all(span.kind != _CONSUMER_KIND for span in _kinds(raw)):
             return
+        headers = {header for group in groups for header in group[:2]}
+        size = len(raw) + sum(map(len, headers)) + _GROUP_BYTES * len(groups)
+        if size > _LARGEST:
+            return
         self.forget(trace_id)
-        self._bytes += len(raw)
-        pushed = self._changes.put(trace_id, RememberedChange(tuple(groups), arrived, spans, len(raw)))
+        self._bytes += size
+        pushed = self._changes.put(trace_id, RememberedChange(tuple(groups), arrived, spans, size))
         self._bytes -= pushed[1].size if pushed else 0
         while self._bytes > _MOST_BYTES:
             self._bytes -= self._changes.popitem(last=False)[1].size

@@ -17,6 +17,7 @@ from podtrail.otlp.columns import column_reader
 from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, threshold_for
 from podtrail_processors.tail_sampling.config.sampler import Config
+from podtrail_processors.tail_sampling.config.stress_relief import MOST_REMEMBERED
 from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judgement
@@ -35,8 +36,6 @@ _statuses = column_reader({"status"})
 _trace_states = column_reader({"trace_state"})
 _HINTS = tuple(bytes([len(result)]) + result for result in (b"Unschedulable", b"Error"))
 """Results of failed attempts as they stand in a message, their length before them."""
-_MOST_REMEMBERED = 16_384
-"""Of kept traces, and of others."""
 _PRECISION = 4
 _ERROR_INTERVAL = 10 * SECOND
 
@@ -103,8 +102,8 @@ class StressRelief:
         self._errors = Throughput(rate, _ERROR_INTERVAL, most_keys=1) if rate else None
         self._wait = max(config.decision_wait, SECOND)
         self._remembers_until = 0
-        self._kept: Lru[bytes, Judgement] = Lru(_MOST_REMEMBERED)
-        self._others: Lru[bytes, None] = Lru(_MOST_REMEMBERED)
+        self._kept: Lru[bytes, Judgement] = Lru(MOST_REMEMBERED)
+        self._others: Lru[bytes, None] = Lru(MOST_REMEMBERED)
         self._level = Level(0.0, "")
         self._times = [0, 0]
         """How many traces were decided in this time of stress, and how many of them kept."""
@@ -161,12 +160,30 @@ class StressRelief:
             self._remembers_until = now + self._wait
             self._log.warning("stress relief ends: %d traces were decided at once, %d of them kept", *self._times)
 
+    def deadline(self) -> int | None:
+        """Return when what was decided at once is forgotten; None under stress, or where nothing was."""
+        return self._remembers_until if self._stress.since is None and self.remembered else None
+
+    def look(self, now: int) -> bool:
+        """See how much stress there is, and forget what is to be forgotten; return whether that was due."""
+        due = self.deadline()
+        self.observe(now)
+        if self._stress.since is None and now >= self._remembers_until:
+            self._kept.clear()
+            self._others.clear()
+        return due is not None and due <= now
+
+    @property
+    def remembered(self) -> int:
+        """How many traces that were decided at once are remembered."""
+        return len(self._kept) + len(self._others)
+
     def take_over(self, predecessor: "StressRelief") -> None:
         """Go on where another was."""
         self._stress.since = predecessor._stress.since
         self._times, self._remembers_until = predecessor._times, predecessor._remembers_until
-        self._kept, predecessor._kept = predecessor._kept, Lru(_MOST_REMEMBERED)
-        self._others, predecessor._others = predecessor._others, Lru(_MOST_REMEMBERED)
+        self._kept, predecessor._kept = predecessor._kept, Lru(MOST_REMEMBERED)
+        self._others, predecessor._others = predecessor._others, Lru(MOST_REMEMBERED)
         if self._errors and predecessor._errors:
             self._errors.take_over(predecessor._errors)
 

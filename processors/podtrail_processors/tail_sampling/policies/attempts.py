@@ -5,6 +5,7 @@ none), and what the scheduler itself counted (`scheduler.attempts`) holds if it 
 a node, or when nothing was heard of it for `forget_after`.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import Field
@@ -12,9 +13,9 @@ from pydantic import Field
 from podtrail.config.types import HOUR, PositiveDuration, WarningPath
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
-from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.tries import Tries
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory
+from podtrail_processors.tail_sampling.voting.learner import FINDINGS_BYTES, Learner
+from podtrail_processors.tail_sampling.voting.tries import TRIED_BYTES, Tries
 from podtrail_processors.tail_sampling.voting.words import pod_of
 
 
@@ -47,6 +48,10 @@ class Attempts(Learner[Tried]):
             return f"attempt {finding.number} of {finding.pod}; kept from attempt {self._at_least} on"
         return f"attempt {finding.number} of {finding.pod}, fewer than {self._at_least}"
 
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return what it remembers."""
+        return (self._tries,)
+
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""
         assert isinstance(predecessor, Attempts)
@@ -71,6 +76,10 @@ class Config(PolicyConfig):
         if not self.min_attempts:
             raise ValueError("min_attempts must be given, at least 1")
         return Attempts(self.min_attempts, self.max_pods, self.forget_after)
+
+    def memory_bound(self) -> int:
+        """Return the bytes of what is remembered and of the last findings."""
+        return self.max_pods * TRIED_BYTES + FINDINGS_BYTES
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

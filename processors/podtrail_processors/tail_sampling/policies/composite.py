@@ -13,7 +13,13 @@ from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policies.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
+from podtrail_processors.tail_sampling.voting.evaluator import (
+    Evaluator,
+    NamedEvaluator,
+    PolicyConfig,
+    PolicyMemory,
+    carry_over,
+)
 
 
 @dataclass(slots=True)
@@ -96,6 +102,10 @@ class Composite(Evaluator):
     def learners(self) -> Sequence[Callable[[Evidence], None]]:
         """Return those of its policies."""
         return [learner for part in self._parts for learner in part.policy.learners()]
+
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return those of its policies."""
+        return [memory for part in self._parts for memory in part.policy.memories()]
 
     def attach(self, context: Context, name: str) -> None:
         """Attach its policies, under their own names below this one's."""

@@ -13,7 +13,13 @@ from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
+from podtrail_processors.tail_sampling.voting.evaluator import (
+    Evaluator,
+    NamedEvaluator,
+    PolicyConfig,
+    PolicyMemory,
+    carry_over,
+)
 from podtrail_processors.tail_sampling.voting.words import some
 
 
@@ -89,6 +95,10 @@ class All(Evaluator):
     def learners(self) -> Sequence[Callable[[Evidence], None]]:
         """Return those of its policies."""
         return [learner for policy in self._policies for learner in policy.learners()]
+
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return those of its policies."""
+        return [memory for policy in self._policies for memory in policy.memories()]
 
     def attach(self, context: Context, name: str) -> None:
         """Attach its policies, under their own names below this one's."""

@@ -6,8 +6,9 @@ there were `min_attempts` nothing is said. Profiles do not share: a batch schedu
 web profile's milliseconds. Times come from the root's start and end; a root without them is not looked at.
 """
 
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import Field
 
@@ -15,12 +16,14 @@ from podtrail.config.types import MINUTE, PositiveDuration, WarningPath, format_
 from podtrail.otlp import Attempt
 from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
-from podtrail_processors.tail_sampling.voting.learner import Learner
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory
+from podtrail_processors.tail_sampling.voting.learner import FINDINGS_BYTES, Learner
 from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, times
 
 _LONGEST_PROFILE = 253
+_PROFILE_BYTES: Final = 90 << 10
+"""What a profile takes at most, as measured."""
 
 
 class Compared(NamedTuple):
@@ -78,6 +81,10 @@ class LatencyQuantile(Learner[Compared]):
         longer = "longer than" if finding.yes else "no longer than"
         return f"it took {lasting(finding.took)}, {longer} {self._share} of {others} {who}: {lasting(finding.limit)}"
 
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return what it remembers."""
+        return (self._of,)
+
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is known of the profiles, if the question is the same."""
         assert isinstance(predecessor, LatencyQuantile)
@@ -95,12 +102,16 @@ class Config(PolicyConfig):
         100, ge=1, description="How many attempts of the profile there must have been before any is kept."
     )
     max_profiles: int = Field(
-        64, ge=1, le=100_000, description="How many profiles are remembered, at about 60 KiB each; the latest."
+        64, ge=1, le=100_000, description="How many profiles are remembered, at 90 KiB each at most; the latest."
     )
 
     def create(self) -> Evaluator:
         """Return the policy."""
         return LatencyQuantile(self.quantile, self.window, self.min_attempts, self.max_profiles)
+
+    def memory_bound(self) -> int:
+        """Return the bytes of what is remembered and of the last findings."""
+        return self.max_profiles * _PROFILE_BYTES + FINDINGS_BYTES
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

@@ -153,6 +153,10 @@ class Leaf(Model):
                 if isinstance(part, Leaf):
                     yield from part.leaves()
 
+    def memory_bound(self) -> int:
+        """Return the bytes that this policy may remember, and those that it is made of."""
+        return sum(leaf._block().memory_bound() for leaf in self.leaves())
+
     def _block(self) -> PolicyConfig:
         for name, field in type(self).model_fields.items():
             if (field.alias or name) == self.type:

@@ -9,7 +9,13 @@ from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
+from podtrail_processors.tail_sampling.voting.evaluator import (
+    Evaluator,
+    NamedEvaluator,
+    PolicyConfig,
+    PolicyMemory,
+    carry_over,
+)
 
 
 class Negation(Evaluator):
@@ -43,6 +49,10 @@ class Negation(Evaluator):
     def learners(self) -> Sequence[Callable[[Evidence], None]]:
         """Return those of the policy."""
         return self._policy.learners()
+
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return those of the policy."""
+        return self._policy.memories()
 
     def attach(self, context: Context, name: str) -> None:
         """Attach the policy, under its own name below this one's."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import Field
 
@@ -19,11 +19,13 @@ from podtrail.otlp import Attempt, Rejection
 from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
-from podtrail_processors.tail_sampling.voting.learner import Learner
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory
+from podtrail_processors.tail_sampling.voting.learner import FINDINGS_BYTES, Learner
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, refusals
 
 _LONGEST = 500
+_KIND_BYTES: Final = 290
+"""What a kind takes, as measured."""
 _QUOTED = re.compile(r'"[^"]*"')
 _WORD = re.compile(r"[\w./-]+")
 _PIECE = re.compile(r"\w+")
@@ -69,6 +71,10 @@ class NewReason(Learner[Reasons]):
             return "it did not fail, or does not tell why"
         return f"last seen {lasting(finding.ago)} before: {finding.reasons}"
 
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return what it remembers."""
+        return (self._seen,)
+
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on remembering."""
         assert isinstance(predecessor, NewReason)
@@ -103,6 +109,10 @@ class Config(PolicyConfig):
     def create(self) -> Evaluator:
         """Return the policy."""
         return NewReason(self.forget_after, self.max_kinds)
+
+    def memory_bound(self) -> int:
+        """Return the bytes of what is remembered and of the last findings."""
+        return self.max_kinds * _KIND_BYTES + FINDINGS_BYTES
 
 
 def general(reason: str, own: Collection[str]) -> str:

@@ -5,6 +5,7 @@ with `linked_traces` they are brought back from the grace buffer, so that the st
 a policy of their own. Failures are counted as by `attempts`: by uid, kept or not, or as the scheduler counted them.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import Field
@@ -12,9 +13,9 @@ from pydantic import Field
 from podtrail.config.types import HOUR, PositiveDuration
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
-from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.tries import Tries
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory
+from podtrail_processors.tail_sampling.voting.learner import FINDINGS_BYTES, Learner
+from podtrail_processors.tail_sampling.voting.tries import TRIED_BYTES, Tries
 from podtrail_processors.tail_sampling.voting.words import cut, pod_of, times
 
 
@@ -51,6 +52,10 @@ class Recovered(Learner[Recovery]):
         fewer = "" if finding.yes else f", fewer than {self._min_failures}"
         return f"{finding.pod} got a node {after}{fewer}"
 
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return what it remembers."""
+        return (self._tries,)
+
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""
         assert isinstance(predecessor, Recovered)
@@ -69,3 +74,7 @@ class Config(PolicyConfig):
     def create(self) -> Evaluator:
         """Return the policy."""
         return Recovered(self.min_failures, self.max_pods, self.forget_after)
+
+    def memory_bound(self) -> int:
+        """Return the bytes of what is remembered and of the last findings."""
+        return self.max_pods * TRIED_BYTES + FINDINGS_BYTES

@@ -8,6 +8,7 @@ by the inverse of their probability add up to all there were.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from pydantic import Field, field_validator, model_validator
 
@@ -29,7 +30,10 @@ from podtrail_processors.tail_sampling.voting.throughput_metrics import publish
 from podtrail_processors.tail_sampling.voting.trace_key import TraceKey
 from podtrail_processors.thresholds import MARK, Before, sampled_before
 
-_MOST_REMEMBERED = 4096
+_MOST_REMEMBERED: Final = 4096
+_SHARE_BYTES: Final = 550
+_FLOW_BYTES: Final = 1_100
+"""What a remembered trace and a key take, as measured."""
 
 _amounts: Mapping[str, Callable[[Evidence], int]] = {
     "spans": lambda trace: trace.total_spans,
@@ -200,6 +204,10 @@ class Config(PolicyConfig):
             target, self.adjustment_interval, most_keys=self.max_keys, least=self.minimum_percentage / 100
         )
         return TargetRate(unit, throughput, TraceKey(self.key))
+
+    def memory_bound(self) -> int:
+        """Return the bytes of keys and of the traces last decided."""
+        return self.max_keys * _FLOW_BYTES + _MOST_REMEMBERED * _SHARE_BYTES
 
     def shared_among(self, shards: int) -> "Config":
         """Return the settings of one of so many samplers."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
@@ -10,6 +10,16 @@ from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
+
+
+class PolicyMemory(Protocol):
+    """What a policy remembers of traces before, for a time."""
+
+    def deadline(self) -> int | None:
+        """Return when the first of it is too old, Unix nanoseconds; None while it is empty."""
+
+    def expire(self, now: int) -> None:
+        """Forget what is too old."""
 
 
 class NoVote(Exception):
@@ -51,6 +61,10 @@ class Evaluator(ABC):
 
         Of a policy that is made of others: theirs.
         """
+        return ()
+
+    def memories(self) -> "Sequence[PolicyMemory]":
+        """Return what forgets with time, though nothing comes. Of a policy that is made of others: theirs."""
         return ()
 
     may_fail: bool = False
@@ -112,6 +126,10 @@ class PolicyConfig(Model):
         Raises:
             ValueError: they can't be met.
         """
+
+    def memory_bound(self) -> int:
+        """Return the bytes that the policy may remember; parts of it that are policies themselves are not counted."""
+        return 0
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is legal but hardly meant, with the path below this block; asked where the block is in use."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from podtrail.component import Context, Counter
 from podtrail.otlp import Attempt, Decision
@@ -10,8 +10,10 @@ from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, label_of
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT
 
-_REMEMBERED = 2048
-"""Traces for which findings are remembered, for those who ask why: at most 2 KiB each, mostly a quarter of that."""
+_REMEMBERED: Final = 2048
+"""Findings that are remembered, for those who ask why; and all of the trace that was shown last."""
+FINDINGS_BYTES: Final = _REMEMBERED * 2048
+"""What they take: at most 2 KiB each, mostly a quarter of that."""
 
 
 class Finding(Protocol):
@@ -40,6 +42,8 @@ class Learner(Evaluator, Generic[F]):
 
     def __init__(self) -> None:
         self._findings: dict[bytes, tuple[F, ...]] = {}
+        self._found = 0
+        """How many there are, of all traces."""
         self._forgotten: Counter | None = None
         self._label = ""
 
@@ -79,9 +83,10 @@ class Learner(Evaluator, Generic[F]):
         seen = [finding.span_id for finding in known]
         new = [self.learn(attempt, trace) for attempt in attempts if attempt.span_id not in seen]
         if new:
-            if len(findings) >= _REMEMBERED:
-                del findings[next(iter(findings))]
+            self._found += len(new) - len(findings.pop(trace.trace_id, ()))
             findings[trace.trace_id] = tuple(new)
+            while self._found > _REMEMBERED and len(findings) > 1:
+                self._found -= len(findings.pop(next(iter(findings))))
 
     def vote(self, trace: Evidence) -> Decision:
         """Repeat what was found when the trace was shown."""

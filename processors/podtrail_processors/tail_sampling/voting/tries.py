@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from hashlib import blake2b
+from typing import Final
 
 from podtrail.otlp import Attempt
 from podtrail.recent import Reason, Recent
 
 _LONGEST_KEY = 128
+TRIED_BYTES: Final = 370
+"""What a Pod takes at most, with a key of this length; as measured."""
 
 
 class Tries:
@@ -32,6 +35,14 @@ class Tries:
         else:
             self._of.put(key, number, now)
         return number
+
+    def deadline(self) -> int | None:
+        """Return when the first Pod is forgotten; None while none is remembered."""
+        return self._of.deadline()
+
+    def expire(self, now: int) -> None:
+        """Forget Pods whose last attempt is too old."""
+        self._of.expire(now)
 
     def move_in(self, other: "Tries") -> None:
         """Take what another remembers."""

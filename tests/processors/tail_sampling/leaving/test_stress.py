@@ -101,6 +101,18 @@ def test_thresholds_are_told_once_where_all_tell_them(sampler: Make, span: Make)
     assert states(made) == {HIGH: {"ot=th:c"}}
 
 
+def test_after_the_stress_what_it_decided_is_forgotten_though_nothing_comes(measured: Make, span: Make) -> None:
+    made = measured(memory_limit_mib=1)
+    made.used = 2 << 20
+    made.send(0, span(HIGH), span(LOW))
+    made.used = 0
+    made.under_test.expire(START + 20 * SECOND, 100)
+    while (due := made.under_test.deadline()) is not None:
+        assert due <= START + 30 * SECOND
+        made.under_test.expire(due, 100)
+    assert made.under_test._stress_relief.remembered == 0
+
+
 def test_spans_that_follow_get_the_same_answer_without_another_verdict(stressed: Make, span: Make) -> None:
     made = stressed()
     for number in range(1, 4):
