@@ -1,9 +1,10 @@
 """Finds the plugin of a reason by kube-scheduler's own texts: messages count reasons without a plugin's name."""
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final, NamedTuple
 
+from podtrail.lru import remembering
 from podtrail.otlp.reason_table import REASONS
 
 _NEWEST: Final = max(last for _, _, last, _, _ in REASONS)
@@ -54,7 +55,7 @@ def status_of(reason: str, minor: int = 0) -> str:
     return next((row.status for row in _rows(reason, minor)), "")
 
 
-@lru_cache(maxsize=4096)
+@remembering(4096, 512)
 def _rows(reason: str, minor: int) -> tuple[_Row, ...]:
     """Return the rows of a reason in the release, or in the nearest one that has it."""
     exact, patterns = _index()

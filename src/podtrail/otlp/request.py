@@ -14,13 +14,13 @@ rewritten alone. Then spans of one trace that stand side by side become a group,
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, groupby
 from operator import gt, itemgetter
 from typing import Any, NamedTuple, cast
 
 from google.protobuf.message import DecodeError
 
+from podtrail.lru import remembering
 from podtrail.otlp.framing import frame
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
@@ -300,7 +300,7 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-@lru_cache(maxsize=1024)
+@remembering(1024)
 def _insertion(header: bytes, *, scope_spans: bool) -> int:
     """Return where in a header its repeated field belongs: behind the resource or scope, before the schema URL."""
     kept = (_SCOPE_ONLY if scope_spans else _RESOURCE_ONLY).FromString(header)

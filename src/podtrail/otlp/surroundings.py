@@ -9,6 +9,7 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from podtrail.lru import remembering
 from podtrail.otlp.lite import lite_type
 from podtrail.otlp.values import Value, from_key_values
 
@@ -44,7 +45,7 @@ class EventFields(Protocol):
         """KeyValue messages, for `values.read_key_value`."""
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def resource_fields(header: bytes) -> ResourceFields:
     """Return the resource in a group's `resource`."""
     message = trace_pb2.ResourceSpans.FromString(header)
@@ -53,7 +54,7 @@ def resource_fields(header: bytes) -> ResourceFields:
     return ResourceFields(attributes, resource.dropped_attributes_count, message.schema_url)
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def scope_fields(header: bytes) -> ScopeFields:
     """Return the instrumentation scope in a group's `scope`."""
     message = trace_pb2.ScopeSpans.FromString(header)
@@ -62,7 +63,7 @@ def scope_fields(header: bytes) -> ScopeFields:
     return ScopeFields(scope.name, scope.version, attributes, scope.dropped_attributes_count, message.schema_url)
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def status_message(status: bytes) -> str:
     """Return the message of a Status message; "" for a status that is not there."""
     return trace_pb2.Status.FromString(status).message

@@ -8,6 +8,8 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from podtrail.lru import remembering
+
 Value = str | bool | int | float | bytes | list["Value"] | dict[str, "Value"] | None
 """None is a value of no type (an empty AnyValue). A bool is never an int here: test for bool first."""
 
@@ -84,20 +86,20 @@ def _read(pair: bytes) -> tuple[str, Value]:
 _read_short = lru_cache(maxsize=4096)(_read)
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def resource_attributes(header: bytes) -> Mapping[str, Value]:
     """Return the attributes of the resource in a group's `resource`."""
     resource: resource_pb2.Resource = trace_pb2.ResourceSpans.FromString(header).resource
     return MappingProxyType(from_key_values(resource.attributes))
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def scope_name(header: bytes) -> str:
     """Return the name of the instrumentation scope in a group's `scope`."""
     return trace_pb2.ScopeSpans.FromString(header).scope.name
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def scope_attributes(header: bytes) -> Mapping[str, Value]:
     """Return the attributes of the instrumentation scope in a group's `scope`."""
     return MappingProxyType(from_key_values(trace_pb2.ScopeSpans.FromString(header).scope.attributes))
