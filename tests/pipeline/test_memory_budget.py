@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from podtrail.component import Context, EnrichingMemories, Ledger, Refused
 from podtrail.component.container import container_limit
+from podtrail.component.contracts import BoundsMemory
 from podtrail.component.registry import find
 from podtrail.config import Document
 from podtrail.config.types import SECOND
@@ -252,6 +253,7 @@ def test_what_is_remembered_stays_within_the_bounds_that_are_added_up(type_: str
     factory = find("processor", type_)
     assert factory is not None
     settings = factory.Config.model_validate(config)
+    assert isinstance(settings, BoundsMemory)
     made = factory.create(settings, Context(id=type_))
     gc.collect()
     tracemalloc.start()

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -139,7 +140,8 @@ async def test_a_body_of_another_signal_is_counted_logged_once_and_answered_with
     serving: Any, caplog: pytest.LogCaptureFixture, key: str, signal: str
 ) -> None:
     async with serving(http={}) as served:
-        for body in ({key: [{}]}, {key: [{}], **ONE_SPAN}):
+        bodies: Sequence[Mapping[str, object]] = ({key: [{}]}, {key: [{}], **ONE_SPAN})
+        for body in bodies:
             answer = await ask(served, json.dumps(body).encode(), JSON)
             assert answer.status == 200
         assert len(served.spans) == 1
