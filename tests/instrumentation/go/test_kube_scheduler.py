@@ -14,9 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from podtrail.cli import main
+from podtrail.otlp import read_request
 from podtrail.reconstruction.configz import configz_generation
+from podtrail.recording import RecordingWriter
 from tests.built import BUILT
 from tests.scheduler.collector import Collector, attributes
 from tests.sizes import large
@@ -50,7 +56,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture
 def namespace(control_plane: Any, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = re.sub(r"[^a-z0-9]+", "-", f"go-{request.node.name}-{time.monotonic_ns() % 10**6}")[-60:].strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", f"go-{request.node.name}-{time.monotonic_ns() % 10**6}")[-50:].strip("-")
     control_plane.api.namespace(name)
     yield name
     for node in control_plane.api.get(f"/api/v1/nodes?labelSelector=for%3D{name}")["items"]:
@@ -310,3 +316,36 @@ def test_a_shutdown_exports_what_is_left(
     control_plane.stop_one("kube-scheduler")
     assert len(roots(collector)) == 1
     control_plane.start_scheduler({"profiles": [{"schedulerName": cluster.namespace}]})
+
+
+def test_why_tells_these_attempts(
+    cluster: Cluster, start: Callable[..., Path], collector: Collector, tmp_path: Path
+) -> None:
+    cluster.nodes(2)
+    start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL})
+    cluster.create("big", "100")
+    until(lambda: roots(collector))
+    cluster.api.node(f"{cluster.namespace}-xl", {"cpu": "128"}, labels={"for": cluster.namespace})
+    cluster.bound("big")
+
+    def results() -> list[object]:
+        return [attributes(root)["scheduler.result"] for root in roots(collector)]
+
+    until(lambda: "Success" in results())
+    spans = tmp_path / "spans.jsonl"
+    with RecordingWriter(spans) as recording:
+        for resource, taken in collector.taken:
+            described = {"attributes": [{"key": key, "value": {"stringValue": text}} for key, text in resource.items()]}
+            request = ExportTraceServiceRequest()
+            part = request.resource_spans.add()
+            ParseDict(described, part.resource)
+            part.scope_spans.add().spans.extend(taken)
+            recording.write(read_request(request.SerializeToString()).groups, time.time_ns())
+    pod = f"{cluster.namespace}/big"
+    answer = CliRunner().invoke(main, ["why", "pod", pod, "-o", "json", "--from", str(spans)])
+    assert answer.exit_code == 0, answer.output
+    told = json.loads(answer.output)["pod"]["attempts"]
+    assert [each["result"] for each in told] == results(), answer.output
+    answer = CliRunner().invoke(main, ["why", "pod", pod, "--from", str(spans), "--attempt", "1"])
+    assert "NodeResourcesFit" in answer.output
+    assert "Insufficient cpu" in answer.output
