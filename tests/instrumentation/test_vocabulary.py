@@ -20,6 +20,7 @@ from podtrail_instrumentation import (
     shutdown,
     tracer_provider,
 )
+from podtrail_instrumentation.operators import subject, tracing
 from podtrail_scheduler.objects import Node
 from podtrail_scheduler.runtime import filtering, score_shares
 from podtrail_scheduler.runtime.calling import PHASES
@@ -107,3 +108,11 @@ def test_annotations_are_written_as_the_table_says(case: Mapping[str, Any]) -> N
     changes = inject_span_context(existing, span, counters=counters)
     assert {key.removeprefix(DEFAULT_PREFIX): value for key, value in changes.items()} == case["changes"]
     assert counters.injected == {case["result"]: 1}
+
+
+def test_reconciles_have_the_outcomes_and_limits_of_the_table() -> None:
+    row = TABLE["reconcile"]
+    assert row["limits"]["remembered calls"] == tracing._MOST_REMEMBERED
+    assert row["limits"]["counted apart"] == tracing._MOST_COUNTED
+    assert row["limits"]["characters of a value"] == subject._LONGEST
+    assert sorted(subject._HAVE_ATTRIBUTES.values()) == row["kinds with a name and a uid of their own"]

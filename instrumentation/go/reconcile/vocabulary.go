@@ -2,8 +2,8 @@ package reconcile
 
 import "go.opentelemetry.io/otel/attribute"
 
-// The names of spans, attributes, events and outcomes. vocabulary.json, two folders above, has the same and those of the
-// instrumentation in Python; a test compares both with it.
+// The names of spans, attributes, events and outcomes. vocabulary.json, two folders above, has the same, and those of the
+// instrumentation in Python; a test compares.
 const (
 	scopeName  = "podtrail/instrumentation/reconcile"
 	spanPrefix = "reconcile " // and the controller's name
