@@ -6,8 +6,8 @@ What spans say of their randomness decides for `probabilistic`, and kept spans t
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtrail.lru import remembering
 from podtrail.otlp import Group, frame, raw_span_reader, set_trace_state, split
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.probability import ALWAYS, randomness_of, read_sampling_state
 
 MARK = b"ot="

@@ -1,14 +1,11 @@
-"""What is bounded: a mapping that lets go of what was not written for longest, and results that are remembered."""
+"""The bounded mapping of the whole tree: it lets go of what was not written for longest."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from collections.abc import Hashable
+from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-P = ParamSpec("P")
-Text = TypeVar("Text", str, bytes)
 
 
 class Lru(OrderedDict[K, V]):
@@ -44,29 +41,3 @@ def fit(table: dict[K, V]) -> None:
     entries = list(table.items())
     table.clear()
     table.update(entries)
-
-
-def remembering(
-    most: int, longest: int = 4_096
-) -> Callable[[Callable[Concatenate[Text, P], V]], Callable[Concatenate[Text, P], V]]:
-    """Return a decorator that has a function remember its last results, as `lru_cache` does, in a bounded size.
-
-    Args:
-        most: how many results are remembered.
-        longest: what is asked about longer texts is not remembered: senders choose how long they are.
-    """
-
-    def decorated(function: Callable[Concatenate[Text, P], V]) -> Callable[Concatenate[Text, P], V]:
-        known = lru_cache(most)(function)
-
-        @wraps(function)
-        def remembered(text: Text, *args: P.args, **kwargs: P.kwargs) -> V:
-            if len(text) > longest or (
-                args and any(isinstance(arg, str | bytes) and len(arg) > longest for arg in args)
-            ):
-                return function(text, *args, **kwargs)
-            return known(text, *args, **kwargs)  # type: ignore[arg-type]
-
-        return cast("Callable[Concatenate[Text, P], V]", remembered)
-
-    return decorated

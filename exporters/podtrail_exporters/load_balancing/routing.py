@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from zlib import crc32
 
-from podtrail.lru import remembering
 from podtrail.otlp import Group, SpanView, Value, resource_attributes, scope_attributes, split
+from podtrail.otlp.remembering import remembering
 from podtrail.pod_identity import PodKeys
 from podtrail_exporters.load_balancing.attribute_text import attribute_text
 

@@ -9,8 +9,8 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from podtrail.lru import remembering
 from podtrail.otlp import KINDS, status_code
+from podtrail.otlp.remembering import remembering
 from podtrail.otlp.surroundings import resource_fields, scope_fields, status_message
 from podtrail_processors.ottl.indexing import IndexKey, Maps, attribute_of_map, attribute_of_pairs, whole_map
 from podtrail_processors.ottl.telemetry import Getter, Pairs, Telemetry

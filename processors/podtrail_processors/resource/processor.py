@@ -6,8 +6,8 @@ from typing import Final
 
 from podtrail.component import Context, Taken
 from podtrail.component.passing import PassingProcessor
-from podtrail.lru import remembering
 from podtrail.otlp import Batch, change_resource
+from podtrail.otlp.remembering import remembering
 from podtrail.otlp.surroundings import resource_fields
 from podtrail_processors.attribute_actions import Edit, edit_of, edited
 from podtrail_processors.resource.config import Config

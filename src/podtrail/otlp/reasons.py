@@ -4,8 +4,8 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
-from podtrail.lru import remembering
 from podtrail.otlp.reason_table import REASONS
+from podtrail.otlp.remembering import remembering
 
 _NEWEST: Final = max(last for _, _, last, _, _ in REASONS)
 _NAMED = re.compile(

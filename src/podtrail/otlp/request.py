@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, cast
 
 from google.protobuf.message import DecodeError
 
-from podtrail.lru import remembering
 from podtrail.otlp.framing import frame
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
 from podtrail.otlp.native import check_and_cut
 from podtrail.otlp.reader import raw_span_reader
+from podtrail.otlp.remembering import remembering
 from podtrail.otlp.scrutiny import Rejections, scrutinize
 from podtrail.otlp.strict import Times, check
 

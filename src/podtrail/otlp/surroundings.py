@@ -9,8 +9,8 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from podtrail.lru import remembering
 from podtrail.otlp.lite import lite_type
+from podtrail.otlp.remembering import remembering
 from podtrail.otlp.values import Value, from_key_values
 
 

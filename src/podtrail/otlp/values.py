@@ -8,7 +8,7 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from podtrail.lru import remembering
+from podtrail.otlp.remembering import remembering
 
 Value = str | bool | int | float | bytes | list["Value"] | dict[str, "Value"] | None
 """None is a value of no type (an empty AnyValue). A bool is never an int here: test for bool first."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from podtrail.config.re2 import finder
-from podtrail.lru import remembering
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,

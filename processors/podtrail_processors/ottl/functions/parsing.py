@@ -7,7 +7,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from podtrail.config.re2 import NamedGroups
-from podtrail.lru import remembering
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.ottl.functions.lists import check_delimiters
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, text
 from podtrail_processors.ottl.values.errors import EvaluationError

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
-from podtrail.lru import remembering
+from podtrail.otlp.remembering import remembering
 
 _SECOND = 1_000_000_000
 _MONTHS = (

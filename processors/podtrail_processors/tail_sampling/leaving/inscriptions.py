@@ -6,8 +6,8 @@ was kept, and in a `dry_run` why it would not be.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from podtrail.lru import remembering
 from podtrail.otlp import Group, Value, append_attributes, frame, raw_span_reader, set_scope_attributes, split
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.voting.words import cut
 

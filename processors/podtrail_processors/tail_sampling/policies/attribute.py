@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from podtrail.config.types import WarningPath
-from podtrail.lru import remembering
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from podtrail.lru import remembering
 from podtrail.otlp import Decision
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Texts
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
