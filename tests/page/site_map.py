@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 from aiohttp import ClientSession
 
 _OF_A_KIND = 3
-_MOST = 120
+_MOST = 200
 MISSING = ("/nowhere", "/?sort=nothing", "/pods/none", f"/traces/{'0' * 32}", f"/decisions/{'0' * 32}")
 """Pages that say that there is nothing."""
 
