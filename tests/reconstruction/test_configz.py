@@ -35,6 +35,16 @@ def test_what_decides_makes_another_generation_and_nothing_else() -> None:
     assert configz_generation(page(profiles=[])) != plain
 
 
+def test_the_internal_form_of_releases_up_to_1_35_counts_as_well() -> None:
+    def internal(**fields: Any) -> bytes:
+        whole = {"Parallelism": 16, "ClientConnection": {"QPS": 50}, "PercentageOfNodesToScore": None, "Profiles": []}
+        return json.dumps({"componentconfig": whole | fields}).encode()
+
+    plain = configz_generation(internal())
+    assert configz_generation(internal(Parallelism=8, ClientConnection={})) == plain
+    assert configz_generation(internal(PercentageOfNodesToScore=5)) != plain
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

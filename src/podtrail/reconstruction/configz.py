@@ -17,7 +17,8 @@ def configz_generation(page: bytes) -> str:
     """Return twelve hexadecimal digits that change with what the configuration of a `/configz` decides.
 
     Without how the API server is reached and who leads, as podtrail-scheduler reckons them of its own; the documents
-    differ, so the digits of the two schedulers can't be compared.
+    differ, so the digits of the two schedulers can't be compared. Up to 1.35 the page has the scheduler's internal
+    form, without a kind and with fields in capitals.
 
     Raises:
         ValueError: the page is no `/configz` of a kube-scheduler.
@@ -27,9 +28,9 @@ def configz_generation(page: bytes) -> str:
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     found = document.get("componentconfig") if isinstance(document, dict) else None
-    if not isinstance(found, dict) or found.get("kind") != "KubeSchedulerConfiguration":
+    if not isinstance(found, dict) or (found.get("kind") != "KubeSchedulerConfiguration" and "Profiles" not in found):
         raise ValueError("it has no `componentconfig` of kind KubeSchedulerConfiguration")
-    deciding = {key: value for key, value in found.items() if key not in _DECIDES_NOTHING}
+    deciding = {key: value for key, value in found.items() if key[:1].lower() + key[1:] not in _DECIDES_NOTHING}
     whole = json.dumps(deciding, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(whole.encode()).hexdigest()[:_DIGITS]
 
