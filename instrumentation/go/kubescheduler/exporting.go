@@ -68,6 +68,8 @@ type boundedProcessor struct {
 	open    map[trace.TraceID]*openTrace
 	ready   []sdktrace.ReadOnlySpan
 	waiting int
+	// leaving are the spans of the batch that is being exported.
+	leaving int
 
 	reported lossReport
 }
@@ -193,6 +195,7 @@ func (p *boundedProcessor) take(waited bool) (batch []sdktrace.ReadOnlySpan, las
 	batch = append(batch, p.ready[:number]...)
 	p.ready = append([]sdktrace.ReadOnlySpan(nil), p.ready[number:]...)
 	p.waiting -= number
+	p.leaving = number
 	return batch, p.closed
 }
 
@@ -202,6 +205,10 @@ func (p *boundedProcessor) export(batch []sdktrace.ReadOnlySpan) {
 	err := p.exporter.ExportSpans(ctx, batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.leaving == 0 {
+		return // the shutdown gave the batch up
+	}
+	p.leaving = 0
 	if err != nil {
 		p.reported.problem = err
 		p.lose(lostExport, len(batch))
@@ -229,8 +236,8 @@ func (p *boundedProcessor) Shutdown(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose(lostShutdown, p.waiting)
-	p.waiting, p.ready, p.open = 0, nil, map[trace.TraceID]*openTrace{}
+	p.lose(lostShutdown, p.waiting+p.leaving)
+	p.waiting, p.leaving, p.ready, p.open = 0, 0, nil, map[trace.TraceID]*openTrace{}
 	p.reported.say(time.Now(), true)
 	return p.exporter.Shutdown(ctx)
 }
