@@ -272,7 +272,7 @@ def _agrees_with_the_log(log: str, collector: Collector) -> None:
         assert dict(zip(nodes, totals, strict=True)).items() <= scores[name].items()
         assert totals[0] == max(scores[name].values())
         compared += 1
-    assert compared > PODS // 4
+    assert compared > PODS // 8  # the others had one node left to choose from
     end = re.compile(
         r'"Successfully bound pod to node" pod="[^/]*/([^"]*)" node="[^"]*" evaluatedNodes=(\d+) feasibleNodes=(\d+)'
     )
