@@ -171,7 +171,9 @@ func contentOf(object client.Object) any {
 			field.Type == reflect.TypeFor[metav1.TypeMeta]() || field.Type == reflect.TypeFor[metav1.ObjectMeta]() {
 			continue
 		}
-		fields[field.Name] = whole.Elem().FieldByIndex(field.Index).Interface()
+		if value := whole.Elem().FieldByIndex(field.Index); !value.IsZero() { // as in a struct: nothing is wanted of it
+			fields[field.Name] = value.Interface()
+		}
 	}
 	return fields
 }

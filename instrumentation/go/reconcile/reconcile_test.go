@@ -116,3 +116,30 @@ func TestRepeatedCallsAreForgottenBeyondTheBound(t *testing.T) {
 		t.Errorf("%d are kept", len(kept.byKey))
 	}
 }
+
+func TestAChangeKeepsItsAnnotationsWhereLiveHasAllThatIsWanted(t *testing.T) {
+	_, provider := recorder()
+	old := map[string]string{annotation: "00-" + "1111111111111111" + "1111111111111111" + "-2222222222222222-01"}
+	cases := map[string]struct {
+		wanted, live *corev1.ServiceAccount
+		keeps        bool
+	}{
+		"the same":                 {&corev1.ServiceAccount{}, &corev1.ServiceAccount{}, true},
+		"a field that others fill": {&corev1.ServiceAccount{}, &corev1.ServiceAccount{Secrets: []corev1.ObjectReference{{Name: "s"}}}, true},
+		"a change":                 {&corev1.ServiceAccount{Secrets: []corev1.ObjectReference{{Name: "s"}}}, &corev1.ServiceAccount{}, false},
+	}
+	for name, one := range cases {
+		one.live.Annotations = old
+		traced := Trace[runtimereconcile.Request](runtimereconcile.Func(func(ctx context.Context, _ runtimereconcile.Request) (runtimereconcile.Result, error) {
+			CarryChange(ctx, one.wanted, one.live)
+			kept := one.wanted.Annotations[annotation] == old[annotation]
+			if kept != one.keeps || (!kept && one.wanted.Annotations[annotation] != Annotations(ctx)[annotation]) {
+				t.Errorf("%s: %v", name, one.wanted.Annotations)
+			}
+			return runtimereconcile.Result{}, nil
+		}), Named("shop"), ForRequest(handled), provider)
+		if _, err := traced.Reconcile(context.Background(), request); err != nil {
+			t.Error(err)
+		}
+	}
+}
