@@ -6,24 +6,13 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // KubernetesMinor is the minor release that this build contains.
 const KubernetesMinor = "1.35"
-
-func (i *instrumentation) wrapNext(sched *scheduler.Scheduler) {
-	next := sched.NextPod
-	sched.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
-		info, err := next(logger)
-		i.taken(info)
-		return info, err
-	}
-}
 
 func (i *instrumentation) wrapSchedulePod(sched *scheduler.Scheduler) {
 	schedule := sched.SchedulePod
@@ -44,5 +33,3 @@ func (p *profile) RunPermitPlugins(ctx context.Context, state fwk.CycleState, po
 	phase.endPermit(status)
 	return status
 }
-
-func setInformerName(*options.Options) error { return nil }

@@ -3,13 +3,8 @@
 package kubescheduler
 
 import (
-	"context"
-	"time"
-
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -26,29 +21,6 @@ func (i *instrumentation) wrapNext(sched *scheduler.Scheduler) {
 		i.taken(info)
 		return entity, err
 	}
-}
-
-func (i *instrumentation) wrapSchedulePod(sched *scheduler.Scheduler) {
-	schedule := sched.SchedulePod
-	sched.SchedulePod = func(ctx context.Context, profile framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
-		if state.IsPodGroupSchedulingCycle() {
-			return schedule(ctx, profile, state, info)
-		}
-		return i.schedule(ctx, profile, info.Pod, func(ctx context.Context) (scheduler.ScheduleResult, error) {
-			return schedule(ctx, profile, state, info)
-		})
-	}
-}
-
-// RunPermitPlugins is the phase permit, with which the scheduling cycle ends.
-func (p *profile) RunPermitPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) (map[string]time.Duration, *fwk.Status) {
-	ctx, phase := p.phase(ctx, pod.UID, permit)
-	if phase == nil {
-		return p.Framework.RunPermitPlugins(ctx, state, pod, node)
-	}
-	waits, status := p.inner().RunPermitPlugins(phase.ctx, state, pod, node)
-	phase.endPermit(status)
-	return waits, status
 }
 
 func setInformerName(options *options.Options) error {
