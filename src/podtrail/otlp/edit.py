@@ -83,7 +83,7 @@ def _changed(pairs: Iterable[tuple[str, _Pair]], new: Mapping[str, _Pair], remov
 
 
 def _encoded(key: str, value: Value) -> bytes:
-    if isinstance(value, str | int) and (not isinstance(value, str) or len(value) <= _SHORT):
+    if len(key) <= _SHORT and isinstance(value, str | int) and (not isinstance(value, str) or len(value) <= _SHORT):
         return _remembered(key, value)
     return _key_value(key, value)
 
@@ -201,10 +201,11 @@ def encode_span(
 
 def _attribute(key: str, value: Value) -> bytes:
     """Return an attribute as a field of a span. Many spans have the same ones."""
-    if isinstance(value, str) and len(value) <= _SHORT:
-        return _text(key, value)
-    if isinstance(value, list) and len(value) == 1 and isinstance(text := value[0], str) and len(text) <= _SHORT:
-        return _one_text(key, text)
+    if len(key) <= _SHORT:
+        if isinstance(value, str) and len(value) <= _SHORT:
+            return _text(key, value)
+        if isinstance(value, list) and len(value) == 1 and isinstance(text := value[0], str) and len(text) <= _SHORT:
+            return _one_text(key, text)
     return trace_pb2.Span(attributes=to_key_values({key: value})).SerializeToString()
 
 

@@ -1,12 +1,12 @@
 """Reading a few fields of many spans in C: what a decision needs, and no more."""
 
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp.lite import SCOPE_SPANS, lite_type
+from podtrail.otlp.remembering import remembering
 
 
 class _Fields(Protocol):
@@ -74,7 +74,7 @@ def raw_span_reader(fields: Collection[str]) -> Callable[[bytes], Sequence[SpanF
     return read
 
 
-@lru_cache(maxsize=256)
+@remembering(256)
 def status_code(status: bytes) -> int:
     """Return the code of a Status message: 0 unset, 1 ok, 2 error. Empty bytes are a status that is not there."""
     return trace_pb2.Status.FromString(status).code

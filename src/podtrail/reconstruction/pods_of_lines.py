@@ -1,8 +1,8 @@
 """Which Pod a line of kube-scheduler's log is about."""
 
 import re
-from functools import lru_cache
 
+from podtrail.otlp.remembering import remembering
 from podtrail.reconstruction.vocabulary import Kind
 
 _POD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -13,7 +13,7 @@ _UID = re.compile(
 OF_NO_POD = frozenset({Kind.PANICKED, Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
 
 
-@lru_cache(maxsize=65_536)
+@remembering(65_536, 320)  # a namespace has 63 characters at most, a name 253
 def is_pod(name: str) -> bool:
     """Say whether a text is `namespace/name` as the API server admits it: of no other Pod anything is believed."""
     return _POD.fullmatch(name) is not None

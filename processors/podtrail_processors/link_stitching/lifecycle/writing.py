@@ -1,7 +1,6 @@
 """Parts of a life as spans: a root `PodLifecycle`, its parts as its children, each linked to what it stands for."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Final, Protocol
 
 from podtrail.otlp import (
@@ -15,6 +14,7 @@ from podtrail.otlp import (
     resource_header,
     scope_header,
 )
+from podtrail.otlp.remembering import remembering
 from podtrail_processors.link_stitching.lifecycle.ids import part_id_of, root_id_of, trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, Part
 from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
@@ -53,7 +53,7 @@ def life_group(life: PodLifecycle, parts: Sequence[Part], known: Known, root: Pa
     return Group(_resource(life.cluster), _SCOPE, trace_id_of(life.uid), frame(spans), len(spans))
 
 
-@lru_cache
+@remembering(128)
 def _resource(cluster: str) -> bytes:
     """Return the resource of what is told of a cluster's Pods, which does not say one where their own spans don't."""
     return resource_header({"service.name": "podtrail", **({CLUSTER_NAME: cluster} if cluster else {})})
