@@ -64,6 +64,18 @@ class Collector:
         }
 
 
+def assert_tree_of_a_bound_pod(collector: Collector) -> None:
+    """Asserts KEP-5927's tree: cycles, phases and some plugins of one Pod that was bound."""
+    cycles = collector.outline()["SchedulePod"]
+    assert isinstance(cycles, dict)
+    assert list(cycles) == ["schedulingCycle", "bindingCycle"]
+    assert list(cycles["schedulingCycle"]) == ["preFilter", "filter", "preScore", "score", "reserve", "permit"]
+    assert "plugin: NodeResourcesFit" in cycles["schedulingCycle"]["filter"]
+    assert "plugin: NodeResourcesBalancedAllocation" in cycles["schedulingCycle"]["score"]
+    assert list(cycles["bindingCycle"]) == ["preBind", "bind", "postBind"]
+    assert cycles["bindingCycle"]["bind"] == {"plugin: DefaultBinder": {}}
+
+
 def attributes(span: Span) -> dict[str, object]:
     """The attributes of a span."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in span.attributes}

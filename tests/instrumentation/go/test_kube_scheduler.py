@@ -24,7 +24,7 @@ from podtrail.otlp import read_request
 from podtrail.reconstruction.configz import configz_generation
 from podtrail.recording import RecordingWriter
 from tests.built import BUILT
-from tests.scheduler.collector import Collector, attributes
+from tests.scheduler.collector import Collector, assert_tree_of_a_bound_pod, attributes
 from tests.sizes import large
 
 pytestmark = pytest.mark.control_plane
@@ -139,13 +139,7 @@ def test_a_scheduled_pod_leaves_the_spans_of_the_kep_at_the_collector_and_their_
     cluster.create("web", annotations={KEY: CREATION, STATE: "a=1"})
     pod = cluster.bound("web")
     until(lambda: roots(collector))
-    cycles: Any = collector.outline()["SchedulePod"]
-    assert list(cycles) == ["schedulingCycle", "bindingCycle"]
-    assert list(cycles["schedulingCycle"]) == ["preFilter", "filter", "preScore", "score", "reserve", "permit"]
-    assert "plugin: NodeResourcesFit" in cycles["schedulingCycle"]["filter"]
-    assert "plugin: NodeResourcesBalancedAllocation" in cycles["schedulingCycle"]["score"]
-    assert list(cycles["bindingCycle"]) == ["preBind", "bind", "postBind"]
-    assert cycles["bindingCycle"]["bind"] == {"plugin: DefaultBinder": {}}
+    assert_tree_of_a_bound_pod(collector)
 
     root, node = collector.named("SchedulePod"), pod["spec"]["nodeName"]
     [link] = root.links

@@ -20,7 +20,7 @@ import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.scheduler.collector import Collector, attributes, silent_endpoint
+from tests.scheduler.collector import Collector, assert_tree_of_a_bound_pod, attributes, silent_endpoint
 
 pytestmark = pytest.mark.control_plane
 
@@ -62,14 +62,7 @@ async def test_a_scheduled_pod_leaves_the_spans_of_the_kep_at_the_collector_and_
         await until(lambda: "SchedulePod" in collector.names)
         lease = api.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/scheduler")
 
-    cycles = collector.outline()["SchedulePod"]
-    assert isinstance(cycles, dict)
-    assert list(cycles) == ["schedulingCycle", "bindingCycle"]
-    assert list(cycles["schedulingCycle"]) == ["preFilter", "filter", "preScore", "score", "reserve", "permit"]
-    assert "plugin: NodeResourcesFit" in cycles["schedulingCycle"]["filter"]
-    assert "plugin: NodeResourcesBalancedAllocation" in cycles["schedulingCycle"]["score"]
-    assert list(cycles["bindingCycle"]) == ["preBind", "bind", "postBind"]
-    assert cycles["bindingCycle"]["bind"] == {"plugin: DefaultBinder": {}}
+    assert_tree_of_a_bound_pod(collector)
 
     root, node = collector.named("SchedulePod"), pod["spec"]["nodeName"]
     [link] = root.links
