@@ -1,5 +1,7 @@
+import click
 import pytest
 from click import UsageError
+from click.testing import CliRunner
 
 from podtrail.cli import main
 from podtrail.cli.kubectl.arguments import read_arguments
@@ -102,3 +104,16 @@ def test_the_contexts_namespace_is_that_of_a_pod_without_one(typed: str, namespa
     read = read_arguments(typed.split(), main)
     within = _in_namespace(read.pod, list(read.rest), Context())  # type: ignore[arg-type] # all that is asked of it
     assert tuple(within) == (*namespace, *read.rest)
+
+
+def test_a_command_that_was_taken_apart_still_knows_h() -> None:
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    def group() -> None:
+        """A group."""
+
+    @group.command()
+    def ask() -> None:
+        """Asks."""
+
+    read_arguments(["ask"], group)
+    assert "-h, --help" in CliRunner().invoke(group, ["ask", "-h"]).output

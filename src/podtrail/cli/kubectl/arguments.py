@@ -1,7 +1,7 @@
 """What was typed behind `kubectl podtrail`: which cluster, which podtrail, and podtrail's own command."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,7 +46,7 @@ def read_arguments(typed: Sequence[str], main: click.Group) -> TypedCommand:
     flags, options, own = _sorted(typed)
     words, rest, command = _resolved(own, main)
     has = {parameter.name for parameter in command.params}
-    values = _values(command, rest)
+    values = _values(command, rest, main.context_settings)
     elsewhere = _ELSEWHERE - {"--from"} if words[:1] == ("report",) else _ELSEWHERE  # there it is a time
     named = any(word.partition("=")[0] in elsewhere for word in rest)
     files = words[:1] == ("report",) and any(not word.startswith("-") and Path(word).is_file() for word in rest[1:])
@@ -62,10 +62,13 @@ def read_arguments(typed: Sequence[str], main: click.Group) -> TypedCommand:
     )
 
 
-def _values(command: click.Command, rest: Sequence[str]) -> dict[str, Any]:
-    """Return what was typed for which parameter; nothing where the command will refuse it."""
+def _values(command: click.Command, rest: Sequence[str], settings: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed for which parameter; nothing where the command will refuse it.
+
+    `settings` are those of the context in which the command runs: it keeps the help option that it is first asked for.
+    """
     try:
-        return dict(command.make_parser(click.Context(command)).parse_args(list(rest))[0])
+        return dict(command.make_parser(click.Context(command, **settings)).parse_args(list(rest))[0])
     except click.UsageError:
         return {}
 
