@@ -309,6 +309,42 @@ def test_attempts_of_a_leader_that_logs_less_while_it_runs_are_told(
     assert bound_unseen(session, at, host) == own
 
 
+WAITS, LEADS, LOST = (
+    b"Attempting to acquire leader lease...",
+    b"Successfully acquired lease",
+    b"Requested to terminate, exiting",
+)
+OTHER_LOG = "/var/log/pods/kube-system_kube-scheduler-cp2_2/kube-scheduler/0.log"
+
+
+@pytest.mark.parametrize(
+    ("words", "metrics", "other", "own"),
+    [
+        ([(1, WAITS), (2, LEADS), (31, LOST)], [], [], 1),
+        ([(1, WAITS), (2, LEADS), (29, LOST)], [], [], 0),
+        ([(1, WAITS), (2, LEADS)], [(20, 1), (31, 0)], [], 1),
+        ([(1, WAITS), (2, LEADS)], [(20, 1), (29, 0)], [], 0),
+        ([(1, WAITS), (31, LEADS)], [], [], 0),
+        ([(1, WAITS), (29, LEADS)], [], [], 1),
+        ([], [(31, 0)], [], 0),  # what it was before it said so is not known: it was no leader since
+        ([(1, WAITS), (2, LEADS)], [], [(29, b"")], 1),  # another replica starts
+        ([(1, WAITS), (2, LEADS), (29, b"")], [], [], 0),  # its own process is gone
+        ([(1, WAITS), (2, LEADS), (10, LOST)], [], [(1, WAITS), (12, LEADS)], 1),
+    ],
+)
+def test_whose_an_attempt_is_is_decided_by_its_time_not_by_when_it_is_weighed(
+    words: list[tuple[int, bytes]], metrics: list[tuple[int, int]], other: list[tuple[int, bytes]], own: int
+) -> None:
+    """The Pod is bound at second 30; attempts are weighed seconds later, when more is known."""
+    session = Session(START)
+    for source, said in ((OTHER_LOG.replace("2", "1"), words), (OTHER_LOG, other)):
+        lines = [elected(at, each) if each else STARTS.replace(b"0%d.", b"%d.") % (at, 4390) for at, each in said]
+        session.log(source, b"".join(lines), START + 55 * SECOND)
+    for at, leads in metrics:
+        session.scraped(LEADER % leads, START + (20 + at) * SECOND)
+    assert bound_unseen(session, 30) == own
+
+
 @pytest.mark.parametrize(
     ("event", "host", "own"),
     [

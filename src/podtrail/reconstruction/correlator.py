@@ -17,6 +17,8 @@ HOLD = 5 * SECOND
 """How long an attempt that has ended waits for what else is told of it."""
 _TAKES_OVER = 12 * SECOND
 """Another replica needs longer than this to become leader: a lease lasts 15 s after it was renewed, by default."""
+_SEEN_LATE = SECOND // 2
+"""A watch shows what a leader did while it led until then: another needs longer to notice that it may lead."""
 _WEIGH_EVENT = 1 * SECOND
 _WEIGH_POD = 2 * SECOND
 _MOST_HELD = 8_192
@@ -64,7 +66,6 @@ class Correlator:
         self._pods: deque[tuple[PodSeen, Incarnation, bool]] = deque()
         self._now = 0
         self._due = 0
-        self._denied = 0
         self._confirmed = 0
         """Until when the scheduler of the log is known to have been alive and not to have lost its lease."""
 
@@ -167,13 +168,15 @@ class Correlator:
         else:
             self._held.append((self._now, ended))
 
-    def confirm_leader(self, time: int) -> None:
-        """Note that the scheduler of the log was alive, or leader, at a time in Unix nanoseconds."""
+    def confirm_alive(self, time: int) -> None:
+        """Note that the scheduler of the log was alive at a time in Unix nanoseconds."""
         self._confirmed = max(self._confirmed, time)
 
-    def deny_leader(self, time: int) -> None:
-        """Note that the scheduler of the log said that it is not the leader, at a time in Unix nanoseconds."""
-        self._denied = time
+    def report_leader(self, time: int, *, leads: bool) -> None:
+        """Note that the scheduler of the log said whether it is the leader, at a time in Unix nanoseconds."""
+        self._log.leadership.report(time, leads=leads)
+        if leads:
+            self.confirm_alive(time)
 
     def _of_another(self, draft: Draft) -> str:
         """Return why an attempt of which no line tells is taken for another replica's; "" if it is not.
@@ -185,11 +188,13 @@ class Correlator:
         scheduler's own.
         """
         leadership = self._log.leadership
-        hosts = self._claims.own_hosts | ({leadership.own_host} - {""})
-        if leadership.taken_over_at() <= draft.end:
+        hosts = self._claims.own_hosts | leadership.own_hosts
+        if leadership.taken_over(draft.end):
             return _OF_LEADER
-        elsewhere = leadership.elsewhere or self._denied > self._confirmed
-        if elsewhere or (leadership.elected and draft.host and any(hosts) and draft.host not in hosts):
+        seen_late = _SEEN_LATE if draft.sources == {"pods"} else 0
+        if leadership.elsewhere(draft.end - seen_late, own=draft.host in hosts):
+            return _OF_LEADER
+        if leadership.elected and draft.host and any(hosts) and draft.host not in hosts:
             return _OF_LEADER
         if not (leadership.elected and self._log.tells_of_all):
             return ""

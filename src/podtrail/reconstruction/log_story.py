@@ -296,7 +296,7 @@ class LogStory:
             self.first = told.time
         self._verbosity, self._next_verbosity = self._next_verbosity, 0
         self.begins = self.ends = 0
-        self.leadership.begin_anew()
+        self.leadership.begin_anew(told.origin, told.time)
         self.attempts.cut("the scheduler started anew", told.origin)
 
     def _leads(self, told: LineMeaning) -> None:

@@ -116,7 +116,7 @@ class Session:
         if clock is not None:
             compare_clock(log.reader.calendar, clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
-        self._correlator.confirm_leader(min(log.reader.written_until(), now))
+        self._correlator.confirm_alive(min(log.reader.written_until(), now))
 
     def _derive_offset(self, reader: SchedulerLog, sample: bytes) -> None:
         """Derive the offset of a log from UTC by the Pods that were listed before it was read."""
@@ -145,7 +145,7 @@ class Session:
     def scraped(self, page: bytes, now: int = 0) -> Counter[str]:
         """Take the scheduler's `/metrics`; return how many attempts it counted that were not told, by result."""
         if (leads := leader_status(page.splitlines())) is not None:
-            (self._correlator.confirm_leader if leads else self._correlator.deny_leader)(now)
+            self._correlator.report_leader(now, leads=leads)
         return self._untold.scraped(read_attempts(page.splitlines()), self.outcome.attempts)
 
     def configured(self, page: bytes, now: int, valid: int) -> None:
