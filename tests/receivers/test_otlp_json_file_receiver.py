@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from podtrail_receivers.files.matching import matching
 from podtrail_receivers.otlp_json_file import FACTORY, Config
 from pydantic import ValidationError
 
@@ -268,9 +269,24 @@ def test_compressed_files_are_read_once_when_they_appear(tmp_path: Path) -> None
         ("out/*.jsonl", ("out/kept*",), "out/kept.jsonl", False),
         ("kept.jsonl", (), "other.jsonl", False),
         ("kept\0", (), "kept.jsonl", False),
+        ("{a,out/{b,kept}}.jsonl", (), "out/kept.jsonl", True),
+        ("[^a-j]ept.jsonl", (), "kept.jsonl", True),
+        ("[^k]ept.jsonl", (), "kept.jsonl", False),
+        ("out/*.jsonl", (), "out/.kept.jsonl", True),
+        ("out/**", ("out/*.jsonl",), "out/a/kept.jsonl", True),
+        ("out/**", ("kept.*",), "out/a/kept.jsonl", False),
+        (r"\*ept.jsonl", (), "kept.jsonl", False),
+        (r"\*ept.jsonl", (), "*ept.jsonl", True),
+        ("kept[1].jsonl", (), "kept[1].jsonl", True),
     ],
 )
-def test_its_settings_say_which_files_they_mean_before_these_exist(
-    include: str, exclude: tuple[str, ...], path: str, read: bool
+def test_patterns_mean_files_as_in_the_collector_and_before_these_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, include: str, exclude: tuple[str, ...], path: str, read: bool
 ) -> None:
-    assert Config(include=(include,), exclude=exclude).reads(path) is read
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert Config(include=(include,), exclude=exclude).reads(path) is read
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
+    found = [os.path.realpath(each) for each in matching([include] if "\0" not in include else [], exclude)]
+    assert found == ([os.path.realpath(path)] if read else [])

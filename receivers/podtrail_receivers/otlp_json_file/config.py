@@ -1,13 +1,12 @@
 """Configuration of the `otlp_json_file` receiver."""
 
 from collections.abc import Mapping
-from fnmatch import fnmatch
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, Model, PositiveDuration, WarningPath
-from podtrail_receivers.files.matching import means
+from podtrail_receivers.files.matching import excludes, means
 
 _FOLLOW = "Go on as files grow, rotate and appear; otherwise read what is there and end."
 _START_AT = "With `follow`: where to begin in files that are there at the start."
@@ -58,9 +57,12 @@ class Config(Model):
     harmless: ClassVar[frozenset[str]] = frozenset(key for key, hint in of_the_collector.items() if hint == _ANY_FORM)
 
     include: tuple[str, ...] = Field(
-        min_length=1, description="Files to read: paths, or patterns with `*`, `?`, `[…]` and `**`."
+        min_length=1,
+        description="Files to read: paths, or patterns with `*`, `?`, `[…]`, `{a,b}` and `**`, as in the Collector.",
     )
-    exclude: tuple[str, ...] = Field((), description="Files of these not to read: paths or patterns.")
+    exclude: tuple[str, ...] = Field(
+        (), description="Files of these not to read: paths or patterns; one without `/` means the name of a file."
+    )
     follow: bool = Field(
         False,
         description=_FOLLOW,
@@ -85,7 +87,7 @@ class Config(Model):
 
     def reads(self, path: str) -> bool:
         """Say whether a file is read, now or once it exists."""
-        if any(fnmatch(path, pattern) or means(pattern, path) for pattern in self.exclude):
+        if any(excludes(pattern, path) for pattern in self.exclude):
             return False
         return any(means(pattern, path) for pattern in self.include)
 

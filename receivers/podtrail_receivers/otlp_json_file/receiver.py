@@ -261,7 +261,7 @@ def _what_is(pattern: str) -> str:
         return f"{pattern} is a directory; write {pattern.rstrip('/')}/* for the files in it"
     if path.exists():
         return f"{pattern} is a device or pipe, not a file"
-    return f"no file matches {pattern}" if any(sign in pattern for sign in "*?[") else f"there is no file {pattern}"
+    return f"no file matches {pattern}" if any(sign in pattern for sign in "*?[{") else f"there is no file {pattern}"
 
 
 def _merged(paths: Iterable[Path]) -> Iterator[Record | Damage]:

@@ -18,10 +18,12 @@ class LogConfig(Model):
 
     include: tuple[str, ...] = Field(
         min_length=1,
-        description="Files: paths, or patterns with `*`, `?`, `[…]` and `**`; rotated ones are recognized. "
+        description="Files: paths, or patterns with `*`, `?`, `[…]`, `{a,b}` and `**`; rotated ones are recognized. "
         "`-`: standard input.",
     )
-    exclude: tuple[str, ...] = Field((), description="Files of these not to read: paths or patterns.")
+    exclude: tuple[str, ...] = Field(
+        (), description="Files of these not to read: paths or patterns; one without `/` means the name of a file."
+    )
     follow: bool = Field(True, description="Go on as files grow, rotate and appear; otherwise read what is there.")
     start_at: Literal["beginning", "end"] = Field(
         "beginning",
