@@ -1,6 +1,7 @@
 """Followed files that are written anew in place, or copied and truncated: every request is read, none twice."""
 
 import asyncio
+import gzip
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -8,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import zstandard
 from podtrail_receivers.otlp_json_file import FACTORY
 
 from podtrail.component import Context
@@ -94,3 +96,47 @@ async def test_started_at_the_end_a_file_written_anew_is_read_from_its_beginning
     async with following(tmp_path, "r.jsonl", sink, start_at="end"):
         path.write_bytes(line(3) + line(4))
         await sink.until_traces(3, 4)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+async def test_a_compressed_file_is_read_as_it_grows_and_again_when_it_is_written_anew(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    path, sink = tmp_path / "r.jsonl.gz", Sink()
+    path.touch()
+    first = compress(b"".join(map(line, range(1, 200))))
+    async with following(tmp_path, "r.*", sink):
+        (tmp_path / "r.first").write_bytes(line(1000))  # once it is read, the empty file was looked at
+        await sink.until_traces(1000)
+        with path.open("ab", buffering=0) as file:
+            for piece in (first[:2], first[2:100], first[100:], compress(line(200)), compress(line(201))[:9]):
+                file.write(piece)
+                if piece is first[100:]:
+                    await sink.until_traces(1000, *range(1, 200))
+            await sink.until_traces(1000, *range(1, 201))
+            file.write(compress(line(201))[9:])
+        await sink.until_traces(1000, *range(1, 202))
+        path.write_bytes(compress(line(202)))
+        await sink.until_traces(1000, *range(1, 203))
+        shutil.copy(path, tmp_path / "part")
+        (tmp_path / "part").rename(tmp_path / "r.copy.gz")
+        overwrite(path, compress(line(203)))
+        await sink.until_traces(1000, *range(1, 204))
+
+
+@pytest.mark.parametrize("begin", [SHORT, SAME_BEGINNING], ids=["short", "first-1000-bytes-are-the-same"])
+async def test_a_compressed_copy_of_a_file_is_read_behind_what_was_read_of_the_file(
+    tmp_path: Path, begin: bytes
+) -> None:
+    path, sink = tmp_path / "r.jsonl", Sink()
+    lines = [line(number, begin) for number in range(1, 30)]
+    path.write_bytes(b"".join(lines[:20]))
+    async with following(tmp_path, "r*", sink):
+        await sink.until_traces(*range(1, 21))
+        copy = gzip.compress(b"".join(lines[:22]))
+        with (tmp_path / "r.jsonl.1.gz").open("wb", buffering=0) as file:
+            file.write(copy[:50])
+            (tmp_path / "r.other.gz").write_bytes(gzip.compress(b"".join(lines[22:])))
+            await sink.until_traces(*range(1, 21), *range(23, 30))  # the copy has to end first
+            file.write(copy[50:])
+        await sink.until_traces(*range(1, 21), *range(23, 30), 21, 22)

@@ -166,12 +166,18 @@ def test_a_copy_that_is_truncated_behind_it_is_not_read_again(folder: Path) -> N
     live(folder, second)
 
 
-def test_a_compressed_file_is_read_once(folder: Path) -> None:
+def test_a_compressed_file_is_read_on_behind_what_was_handed_over(folder: Path) -> None:
     async def first(sink: Sink) -> None:
         (folder / "r.jsonl.gz").write_bytes(gzip.compress(line(1) + line(2)))
         await sink.until_traces(1, 2)
 
+    async def second(sink: Sink) -> None:
+        await sink.until_traces(3)
+
     live(folder, first)
+    with (folder / "r.jsonl.gz").open("ab") as file:
+        file.write(gzip.compress(line(3)))
+    live(folder, second)
     see_only_what_is_new(folder)
 
 

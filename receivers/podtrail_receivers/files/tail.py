@@ -29,7 +29,7 @@ class FileIdentity(NamedTuple):
         return cls(status.st_dev, status.st_ino)
 
 
-class _Mark(NamedTuple):
+class ReadMark(NamedTuple):
     """What a file held in front of a position, as far as it tells the file from others."""
 
     position: int
@@ -39,7 +39,8 @@ class _Mark(NamedTuple):
     """The bytes in front of the position, at most `MARK` of them."""
 
     @classmethod
-    def of(cls, handle: int, position: int) -> "_Mark":
+    def of(cls, handle: int, position: int) -> "ReadMark":
+        """Return what an open file holds in front of a position."""
         length = min(position, MARK)
         return cls(position, os.pread(handle, length, 0), os.pread(handle, length, position - length))
 
@@ -62,14 +63,14 @@ class Tail:
         self._handle = self.file.fileno()
         status = os.fstat(self._handle)
         self.identity = FileIdentity(status.st_dev, status.st_ino)
-        self._before: tuple[_Mark, int] | None = None
-        """`_mark` and `complete` from before the file was last written anew: a copy of it may still appear."""
+        self._before: tuple[ReadMark, int] | None = None
+        """`mark` and `complete` from before the file was last written anew: a copy of it may still appear."""
         self.go_to(status.st_size if at_end else 0)
 
     def go_to(self, position: int) -> None:
         """Read on from a position, in bytes from the file's beginning."""
         self.file.seek(position)
-        self._mark = _Mark.of(self._handle, position)
+        self.mark = ReadMark.of(self._handle, position)
         self.complete = position
         """Where the last item ends that was read whole: a line, unless the reader says otherwise."""
 
@@ -80,25 +81,30 @@ class Tail:
         front of it are compared with those that were read: the first 1,000, by which the Collector knows a file, and
         the last 1,000, because many files begin with the same resource.
         """
-        if self._mark.is_in(self._handle):
+        if self.mark.is_in(self._handle):
             return False
-        self._before = self._mark, self.complete
+        self._before = self.mark, self.complete
         self.go_to(0)
         return True
 
-    def read(self) -> bytes:
-        """Return the new bytes, at most 256 KiB of them."""
-        piece = self.file.read(_PIECE) or b""
-        if piece:
-            position, first, last = self._mark
+    def read(self, size: int = _PIECE) -> bytes:
+        """Return the next bytes, at most `size`."""
+        begin = self.file.tell()
+        piece = self.file.read(size) or b""
+        position, first, last = self.mark
+        if new := piece[position - begin :]:  # less than the piece only behind `back_to`
             if line := piece.rfind(b"\n") + 1:
-                self.complete = position + line
-            self._mark = _Mark(position + len(piece), (first + piece[:MARK])[:MARK], (last + piece[-MARK:])[-MARK:])
+                self.complete = begin + line
+            self.mark = ReadMark(position + len(new), (first + new[:MARK])[:MARK], (last + new[-MARK:])[-MARK:])
         return piece
+
+    def back_to(self, position: int) -> None:
+        """Read bytes again; all that was read still counts for `begins_again`."""
+        self.file.seek(position)
 
     def goes_on_in(self, copy: "Tail") -> bool:
         """Read on in a copy of this file after the last item that was read whole here; return whether it is one."""
-        read = [(self._mark, self.complete), *([self._before] if self._before else [])]
+        read = [(self.mark, self.complete), *([self._before] if self._before else [])]
         for mark, complete in read:
             if mark.position >= MARK and mark.is_in(copy._handle):
                 copy.go_to(complete)

@@ -1,12 +1,9 @@
 """The receiver: reads in threads, waits while the pipelines refuse, so that nothing read is lost."""
 
 import asyncio
-import logging
-import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import merge
-from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -20,87 +17,23 @@ from podtrail.recording import (
     Damage,
     OtherSignal,
     Record,
-    RecordingDecoder,
     RecordingPosition,
-    RecordingProgress,
-    is_compressed,
     read_recording,
 )
 from podtrail.storage import StorageError, StorageProvider
 from podtrail_receivers.files.matching import matching
-from podtrail_receivers.files.offsets import ReadFile, ReadOffsets
+from podtrail_receivers.files.offsets import ReadOffsets
 from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.intake_counters import IntakeCounters
 from podtrail_receivers.otlp_json_file.config import Config
+from podtrail_receivers.otlp_json_file.recording_tail import RecordingTail
 
 _AHEAD = 4_096
 """Spans that are read ahead of the pipelines, give or take a request."""
 _REPORTED = 20
 """Damages that are logged one by one; the rest is only counted."""
-_REQUESTS = 64
-"""Requests of a compressed recording that are read at a time while it is followed."""
 _TRANSPORT = "file"
-_Log = logging.LoggerAdapter[logging.Logger]
-
-
-class RecordingTail:
-    """What a recording says, while it is written."""
-
-    def __init__(self, tail: Tail, log: _Log, known: ReadFile | None = None) -> None:
-        """Begin where the tail stands, or where what is `known` of the file ends."""
-        self.tail = tail
-        self._log = log
-        self._path = str(tail.path)
-        at = tail.file.tell() if known is None else known.progress.offset
-        self._compressed = is_compressed(tail.file)
-        tail.go_to(at)
-        self._progress = known.progress if known else RecordingProgress(at)
-        self._items = known.items if known else 0
-        self._noted = (self._progress, self._items)
-        self._decoder = RecordingDecoder(self._path, self._progress)
-        self._whole: Iterator[Record | Damage] = iter(())
-        if self._compressed and not at:
-            # Nobody appends to what is compressed: it is read as it is, once.
-            self._whole = islice(read_recording(tail.path), self._items, None)
-
-    def read(self) -> Iterator[Record | Damage]:
-        """Yield what is new, about 256 KiB or 64 requests of it; nothing when nothing is."""
-        if self._compressed:
-            yield from islice(self._whole, _REQUESTS)
-            return
-        if self.tail.begins_again():
-            self._log.info("%s was truncated or rewritten; reading it from its beginning", self._path)
-            yield from self._decoder.finish()
-            self._decoder = RecordingDecoder(self._path)
-            self._progress = RecordingProgress()
-        if piece := self.tail.read():
-            yield from self._decoder.feed(piece)
-
-    def handed_over(self, item: Record | Damage) -> None:
-        """Note that everything up to an item was handed over."""
-        self._items += 1
-        self._progress = item.progress or self._progress
-        self.tail.complete = self._progress.offset
-
-    def place(self) -> ReadFile | None:
-        """Return how far it was handed over, None when that is as it was when this was asked last."""
-        if self._noted == (self._progress, self._items):
-            return None
-        self._noted = (self._progress, self._items)
-        if self._compressed:
-            end = os.fstat(self.tail.file.fileno()).st_size
-            return ReadFile.of(self.tail, end, RecordingProgress(), self._items)
-        return ReadFile.of(self.tail, self._progress.offset, self._progress, 0)
-
-    def close(self) -> Iterator[Record | Damage]:
-        """Yield what is left, to the end of the file, and let go of it."""
-        with self.tail.file:
-            if self._compressed:
-                yield from self._whole
-                return
-            yield from chain.from_iterable(map(self._decoder.feed, iter(self.tail.read, b"")))
-            yield from self._decoder.finish()
 
 
 class FileReceiver:
@@ -148,7 +81,9 @@ class FileReceiver:
         return offsets
 
     def _opened(self, tail: Tail) -> RecordingTail:
-        return RecordingTail(tail, self._log, self._offsets.find(tail) if self._offsets is not None else None)
+        known = self._offsets.find(tail) if self._offsets is not None else None
+        originals = [reader.original for reader in self._following.readers.values()]
+        return RecordingTail(tail, self._log, known, [original for original in originals if original is not None])
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,6 +1,6 @@
 """Arrival-stamped recordings: one ExportTraceServiceRequest a line or frame, read and written in bounded memory."""
 
-from podtrail.recording.compressed import is_compressed
+from podtrail.recording.compressed import Gap, growing_pieces, is_compressed, pieces
 from podtrail.recording.decoder import RecordingDecoder
 from podtrail.recording.foreign import is_document
 from podtrail.recording.form import RecordingForm
@@ -12,6 +12,7 @@ from podtrail.recording.writer import RecordingWriter
 __all__ = [
     "LARGEST",
     "Damage",
+    "Gap",
     "OtherSignal",
     "Record",
     "RecordingDecoder",
@@ -19,8 +20,10 @@ __all__ = [
     "RecordingPosition",
     "RecordingProgress",
     "RecordingWriter",
+    "growing_pieces",
     "is_compressed",
     "is_document",
+    "pieces",
     "read_recording",
     "recording_files",
 ]
