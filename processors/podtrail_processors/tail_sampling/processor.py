@@ -81,6 +81,7 @@ class TailSampling:
         weighs = self._judge.weighs or self._judge.dynamic
         self.releaser = _releaser_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
         self.releaser.weighs_late = self._judge.dynamic
+        self._judge.forgetting.include(self.releaser.changes)
         self._evicted = Evicted(config.most_evicted)
         self._stress_relief: StressRelief | None = None
         if config.stress_relief.mode != "off":

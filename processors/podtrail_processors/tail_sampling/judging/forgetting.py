@@ -1,4 +1,4 @@
-"""Memories of policies end with their time, though nothing comes."""
+"""Memories of policies, and of changed configurations, end with their time, though nothing comes."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,6 +16,10 @@ class Forgetting:
     def __init__(self, memories: Sequence[PolicyMemory]) -> None:
         self._memories = memories
         self._due: int | None = None
+
+    def include(self, memory: PolicyMemory) -> None:
+        """Have one more memory forget at the right time."""
+        self._memories = (*self._memories, memory)
 
     def deadline(self) -> int | None:
         """Return when something may be too old; None while nothing is remembered."""

@@ -1,16 +1,17 @@
 """Traces of operators that may have changed the scheduler's configuration, until a kept attempt was made with it.
 
 Such a trace concerns no Pod, so policies about Pods drop it, minutes or hours before the attempt that links to it is
-decided. The latest are remembered, in a bounded number of bytes.
+decided. The latest are remembered for a day, in a bounded number of bytes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from podtrail.lru import Lru
+from podtrail.config.types import HOUR
 from podtrail.otlp import Group, raw_span_reader
 from podtrail.otlp.byte_search import key_value, link_targets, spans_with
 from podtrail.otlp.native import has
+from podtrail.recent import Recent, first
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 
 POLICY: Final = "configuration"
@@ -26,6 +27,7 @@ _GROUP_BYTES: Final = 200
 _LARGEST: Final = 64 << 10
 _MOST_WANTED: Final = 4_096
 _MOST_LINKS: Final = 8
+_TTL: Final = 24 * HOUR
 _kinds = raw_span_reader(("kind",))
 _links = raw_span_reader(("links",))
 
@@ -43,9 +45,9 @@ class ConfigurationChanges:
     """Remembers operators' traces, and returns the one that made a kept attempt's configuration."""
 
     def __init__(self) -> None:
-        self._changes: Lru[bytes, RememberedChange] = Lru(_MOST_TRACES)
+        self._changes: Recent[bytes, RememberedChange] = Recent(_MOST_TRACES, _TTL, self._forgotten)
         self._bytes = 0
-        self._wanted: Lru[bytes, bytes] = Lru(_MOST_WANTED)
+        self._wanted: Recent[bytes, bytes] = Recent(_MOST_WANTED, _TTL, lambda *_: None)
         """Traces that kept attempts link to and that were not decided then, with the attempt's trace."""
 
     def __len__(self) -> int:
@@ -53,10 +55,12 @@ class ConfigurationChanges:
 
     def wants(self, trace_id: bytes) -> bytes:
         """Return the kept attempt that links to a trace as the maker of its configuration; b"" for none."""
-        return self._wanted.get(trace_id, b"")
+        return self._wanted.get(trace_id) or b""
 
-    def remember(self, trace_id: bytes, raw: bytes, groups: Sequence[Group], arrived: int, spans: int) -> None:
-        """Remember a trace that is not kept, if it is an operator's; `raw` are its spans."""
+    def remember(
+        self, trace_id: bytes, raw: bytes, groups: Sequence[Group], arrived: int, spans: int, now: int
+    ) -> None:
+        """Remember a trace that is not kept at `now`, if it is an operator's; `raw` are its spans."""
         if len(raw) > _LARGEST or not has(raw, _CONSUMER) or all(span.kind != _CONSUMER_KIND for span in _kinds(raw)):
             return
         headers = {header for group in groups for header in group[:2]}
@@ -65,34 +69,45 @@ class ConfigurationChanges:
             return
         self.forget(trace_id)
         self._bytes += size
-        pushed = self._changes.put(trace_id, RememberedChange(tuple(groups), arrived, spans, size))
-        self._bytes -= pushed[1].size if pushed else 0
+        self._changes.put(trace_id, RememberedChange(tuple(groups), arrived, spans, size), now)
         while self._bytes > _MOST_BYTES:
-            self._bytes -= self._changes.popitem(last=False)[1].size
+            self._changes.forget_oldest()
+
+    def _forgotten(self, _trace_id: bytes, change: RememberedChange, _reason: str) -> None:
+        self._bytes -= change.size
 
     def forget(self, trace_id: bytes) -> None:
         """Forget a trace: it was kept after all."""
-        if (known := self._changes.pop(trace_id, None)) is not None:
+        if (known := self._changes.pop(trace_id)) is not None:
             self._bytes -= known.size
 
-    def made(self, trace_id: bytes, groups: Iterable[Group]) -> Iterator[tuple[bytes, RememberedChange]]:
+    def deadline(self) -> int | None:
+        """Return when the first trace is too old; None while none is remembered."""
+        return first((self._changes.deadline(), self._wanted.deadline()))
+
+    def expire(self, now: int) -> None:
+        """Forget traces that are too old."""
+        self._changes.expire(now)
+        self._wanted.expire(now)
+
+    def made(self, trace_id: bytes, groups: Iterable[Group], now: int) -> Iterator[tuple[bytes, RememberedChange]]:
         """Yield the remembered traces that a kept one links to as the change that made its configuration."""
         for group in groups:
             for target in _targets(trace_id, group.spans) if has(group.spans, _LINK) else ():
                 known = self._changes.get(target)
                 if known is None:
-                    self._wanted.put(target, trace_id)
+                    self._wanted.put(target, trace_id, now)
                 else:
                     self.forget(target)
                     yield target, known
 
     def take_over(self, other: "ConfigurationChanges") -> None:
         """Copy the traces of another instance."""
-        for trace_id, known in other._changes.items():
-            self._changes.put(trace_id, known)
+        for trace_id, known, seen in other._changes.dated():
+            self.forget(trace_id)
             self._bytes += known.size
-        for target, trace_id in other._wanted.items():
-            self._wanted.put(target, trace_id)
+            self._changes.put(trace_id, known, seen)
+        self._wanted.move_in(other._wanted)
 
 
 def _targets(trace_id: bytes, spans: bytes) -> Iterable[bytes]:

@@ -79,7 +79,8 @@ class Releaser:
         self._tells_reasons = config.record_reason
         self._passes_all = config.dry_run
         self._rescued = _rescued_counter(context.metrics) if config.rescue_late_errors else None
-        self._changes = ConfigurationChanges()
+        self.changes = ConfigurationChanges()
+        """Operators' traces that may be kept with an attempt that comes later."""
         self._left_over: list[Resting] = []
         self._left_over_due = 0
         self._ages: dict[int, int] = {}
@@ -96,7 +97,7 @@ class Releaser:
         earlier: Sequence[Group] = (),
     ) -> None:
         """Let an undecided trace go that was voted on. `earlier`: groups that stand before those it was decided on."""
-        judgement = self.by_configuration(trace, judgement, evidence, groups)
+        judgement = self.by_configuration(trace, judgement, evidence, groups, now)
         if judgement.decision == "sampled":
             groups = self.inscribed(groups, judgement, evidence.composite_policy)
         groups = [*earlier, *groups] if earlier else groups
@@ -104,7 +105,7 @@ class Releaser:
         self.conclude(trace, judgement, groups, now, now, out)
 
     def by_configuration(
-        self, trace: HeldTrace, judgement: Judgement, evidence: Evidence, groups: Sequence[Group]
+        self, trace: HeldTrace, judgement: Judgement, evidence: Evidence, groups: Sequence[Group], now: int
     ) -> Judgement:
         """Return the judgement on a trace; one that changed the configuration of a kept attempt is kept, too.
 
@@ -112,15 +113,15 @@ class Releaser:
         """
         if judgement.decision == "sampled" or self._passes_all:
             return judgement
-        attempt = self._changes.wants(trace.trace_id)
+        attempt = self.changes.wants(trace.trace_id)
         if attempt:
             return configuring(judgement, attempt)
-        self._changes.remember(trace.trace_id, evidence.raw, groups, trace.arrived, trace.span_count)
+        self.changes.remember(trace.trace_id, evidence.raw, groups, trace.arrived, trace.span_count, now)
         return judgement
 
     def _bring_back(self, trace_id: bytes, groups: Sequence[Group], now: int, out: Released) -> None:
         """Keep after all what changed the configuration that a kept trace was made with."""
-        for target, change in self._changes.made(trace_id, groups):
+        for target, change in self.changes.made(trace_id, groups, now):
             judgement = configuring(_LATE, trace_id)
             kept = self.inscribed(change.groups, judgement)
             out.groups.extend(kept)
@@ -246,7 +247,7 @@ class Releaser:
         trace_id, spans = trace.trace_id, trace.span_count
         if decision == "sampled":
             out.groups.extend(groups)
-            self._changes.forget(trace_id)
+            self.changes.forget(trace_id)
             self._bring_back(trace_id, groups, now, out)
         elif self._passes_all:
             out.groups.extend(spared(groups, judgement))
@@ -307,7 +308,7 @@ class Releaser:
         """Remember what others remember, and take from them what rests there of the traces whose id is `mine`."""
         for other in others:
             self.remembered.take_over(other.remembered)
-            self._changes.take_over(other._changes)
+            self.changes.take_over(other.changes)
             self._left_over += other.release(mine)
         self._left_over_due = now
 

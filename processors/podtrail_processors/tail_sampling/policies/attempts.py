@@ -50,7 +50,7 @@ class Attempts(Learner[Tried]):
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""
-        return (self._tries,)
+        return (*super().memories(), self._tries)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""

@@ -83,7 +83,7 @@ class LatencyQuantile(Learner[Compared]):
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""
-        return (self._of,)
+        return (*super().memories(), self._of)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is known of the profiles, if the question is the same."""

@@ -73,7 +73,7 @@ class NewReason(Learner[Reasons]):
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""
-        return (self._seen,)
+        return (*super().memories(), self._seen)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on remembering."""

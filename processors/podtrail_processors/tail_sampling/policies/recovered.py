@@ -54,7 +54,7 @@ class Recovered(Learner[Recovery]):
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""
-        return (self._tries,)
+        return (*super().memories(), self._tries)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""

@@ -6,23 +6,22 @@ of the trace id). The threshold is written into the trace state of its spans (`o
 by the inverse of their probability add up to all there were.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.component import Context
-from podtrail.config.types import SECOND, PositiveDuration, WarningPath
+from podtrail.config.types import HOUR, SECOND, PositiveDuration, WarningPath
 from podtrail.otlp import Decision
+from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.probability import ALWAYS, probability_of
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory, label_of
 from podtrail_processors.tail_sampling.voting.throughput import (
     LEAST_BUDGET,
     MOST_BUDGET,
     OTHER,
-    Flow,
     FlowShare,
     Throughput,
 )
@@ -31,7 +30,8 @@ from podtrail_processors.tail_sampling.voting.trace_key import TraceKey
 from podtrail_processors.thresholds import MARK, Before, sampled_before
 
 _MOST_REMEMBERED: Final = 4096
-_SHARE_BYTES: Final = 550
+_TTL: Final = 24 * HOUR
+_SHARE_BYTES: Final = 640
 _FLOW_BYTES: Final = 1_100
 """What a remembered trace and a key take, as measured."""
 
@@ -44,6 +44,10 @@ _amounts: Mapping[str, Callable[[Evidence], int]] = {
 
 def _nobody() -> None:
     return
+
+
+def _forgotten(_trace_id: bytes, _share: FlowShare, _reason: str) -> None:
+    """Do nothing: the words of an old decision are shorter then."""
 
 
 class TargetRate(Evaluator):
@@ -64,7 +68,7 @@ class TargetRate(Evaluator):
         self._throughput = throughput
         self._key = key
         self._threshold = ALWAYS
-        self._chosen: OrderedDict[bytes, FlowShare] = OrderedDict()
+        self._chosen: Recent[bytes, FlowShare] = Recent(_MOST_REMEMBERED, _TTL, _forgotten)
         """By what share a trace was decided, of those last decided."""
         self._count_folded: Callable[[], None] = _nobody
 
@@ -77,7 +81,11 @@ class TargetRate(Evaluator):
         assert isinstance(predecessor, TargetRate)
         if (predecessor._unit, predecessor._key.names) == (self._unit, self._key.names):
             self._throughput.take_over(predecessor._throughput)
-            self._chosen, predecessor._chosen = predecessor._chosen, OrderedDict()
+            self._chosen.move_in(predecessor._chosen)
+
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return by what shares traces were decided."""
+        return (self._chosen,)
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the randomness of the trace with the threshold of its key."""
@@ -87,7 +95,7 @@ class TargetRate(Evaluator):
         if flow.label is OTHER:
             self._count_folded()
         self._threshold = max(flow.threshold, before.threshold)
-        self._remember(trace.trace_id, flow)
+        self._chosen.put(trace.trace_id, flow.share, trace.now)
         if flow.threshold > before.randomness:
             return "not_sampled"
         flow.kept += amount
@@ -123,11 +131,6 @@ class TargetRate(Evaluator):
         if share.threshold == ALWAYS:
             return f"{chance}{rates} within a budget of {self._throughput.budget:g})"
         return f"{chance}{rates} for {_round(share.kept)} of a budget of {self._throughput.budget:g})"
-
-    def _remember(self, trace_id: bytes, flow: Flow) -> None:
-        self._chosen[trace_id] = flow.share
-        if len(self._chosen) > _MOST_REMEMBERED:
-            self._chosen.popitem(last=False)
 
 
 def _before(trace: Evidence) -> Before:

@@ -5,11 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from podtrail.component import Context, Counter
+from podtrail.config.types import HOUR
 from podtrail.otlp import Attempt, Decision
+from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyMemory, label_of
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT
 
+_TTL: Final = 24 * HOUR
 _REMEMBERED: Final = 2048
 """Findings that are remembered, for those who ask why; and all of the trace that was shown last."""
 FINDINGS_BYTES: Final = _REMEMBERED * 2048
@@ -41,7 +44,7 @@ class Learner(Evaluator, Generic[F]):
     stateful = True
 
     def __init__(self) -> None:
-        self._findings: dict[bytes, tuple[F, ...]] = {}
+        self._findings: Recent[bytes, tuple[F, ...]] = Recent(_REMEMBERED, _TTL, self._no_longer_found)
         self._found = 0
         """How many there are, of all traces."""
         self._forgotten: Counter | None = None
@@ -79,18 +82,25 @@ class Learner(Evaluator, Generic[F]):
         if not attempts:
             return
         findings = self._findings
-        known = findings.get(trace.trace_id, ())
+        known = findings.get(trace.trace_id) or ()
         seen = [finding.span_id for finding in known]
         new = [self.learn(attempt, trace) for attempt in attempts if attempt.span_id not in seen]
         if new:
-            self._found += len(new) - len(findings.pop(trace.trace_id, ()))
-            findings[trace.trace_id] = tuple(new)
+            self._found += len(new) - len(known)
+            findings.put(trace.trace_id, tuple(new), trace.now)
             while self._found > _REMEMBERED and len(findings) > 1:
-                self._found -= len(findings.pop(next(iter(findings))))
+                findings.forget_oldest()
+
+    def _no_longer_found(self, _key: bytes, found: tuple[F, ...], _reason: str) -> None:
+        self._found -= len(found)
+
+    def memories(self) -> Sequence[PolicyMemory]:
+        """Return what it remembers of attempts that it was shown."""
+        return (self._findings,)
 
     def vote(self, trace: Evidence) -> Decision:
         """Repeat what was found when the trace was shown."""
-        for finding in self._findings.get(trace.trace_id, ()):
+        for finding in self._findings.get(trace.trace_id) or ():
             if finding.yes:
                 return "sampled"
         return "not_sampled"
@@ -112,5 +122,5 @@ class Learner(Evaluator, Generic[F]):
         return self._words(trace, yes=False) or f"{super().why_not(trace)}; more is no longer known"
 
     def _words(self, trace: Evidence, *, yes: bool) -> str:
-        found = self._findings.get(trace.trace_id, ())
+        found = self._findings.get(trace.trace_id) or ()
         return next((self.told(finding) for finding in found if finding.yes is yes), "")

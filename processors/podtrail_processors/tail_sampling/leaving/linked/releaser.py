@@ -80,7 +80,7 @@ class LinkedReleaser(Releaser):
         if decision == "dropped":
             super().decided(trace, judgement, evidence, groups, now, out, earlier)
             return
-        judgement = self.by_configuration(trace, judgement, evidence, groups)
+        judgement = self.by_configuration(trace, judgement, evidence, groups, now)
         decision = judgement.decision
         kin, raw, trace_id = self._kin, evidence.raw, trace.trace_id
         if kin.due <= now:
