@@ -125,7 +125,6 @@ class _Told:
         self._settings = settings
         self._as_json = as_json
         self._began = time.monotonic_ns()
-        self._printed = False
         self._stories = _stories(settings)
 
     @property
@@ -134,13 +133,14 @@ class _Told:
         return () if self._stories is None else (self,)
 
     def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - an BatchObserver's signature
-        """Take note for the summary."""
-        assert self._stories is not None
-        self._stories.observe(batch)
+        """Take note for the summary, until it is printed."""
+        if self._stories is not None:
+            self._stories.observe(batch)
 
     def note(self, fact: Fact) -> None:
-        """Take note of a Pod that waits."""
-        assert self._stories is not None
+        """Take note of a Pod that waits, until the summary is printed."""
+        if self._stories is None:
+            return
         if isinstance(fact, ObservedPod):
             self._stories.note_observed(fact)
         elif isinstance(fact, GatedPod):
@@ -148,9 +148,8 @@ class _Told:
 
     def print(self, service: Service, *, serving: bool) -> None:
         """Print the summary, once."""
-        if self._stories is None or self._printed:
+        if self._stories is None:
             return
-        self._printed = True
         from podtrail.cli.summary import as_json, print_summary
         from podtrail.story import LedgerLine, summarize
 
@@ -165,6 +164,7 @@ class _Told:
             ],
             page=service.page(),
         )
+        self._stories = None  # a long run shall not pay for it any more
         if self._as_json:
             click.echo(as_json(summary))
         else:

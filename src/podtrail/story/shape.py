@@ -150,7 +150,11 @@ class AttemptShape:
         """Count an attempt."""
         self.attempts += 1
         cell = row_of(attempt.took) * len(OUTCOMES) + _OUTCOME.get(attempt.result, _OTHER)
-        self._columns.setdefault(attempt.start // self.width, Counter())[cell] += 1
+        at = attempt.start // self.width
+        column = self._columns.get(at)
+        if column is None:
+            column = self._columns[at] = Counter()
+        column[cell] += 1
         while len(self._columns) > _MOST_COLUMNS:
             if self._forgets:
                 oldest = min(self._columns)

@@ -308,11 +308,12 @@ class Stories:
         self._findings.move_to_end(trace_id)
         self._findings_size += findings.size - before
         self.plugin_times.note(trace_id, findings.times.take_news())
-        for attempt, story, cluster in roots:
-            self._note(attempt, story, cluster)
+        for at, (attempt, story, cluster) in enumerate(roots, 1):
+            self._note(attempt, story, cluster, findings if at == len(roots) else None)
         if trace_id in self._key_of:
             key, span_id = self._key_of[trace_id]
-            self._put(self._pods[key], self._pods[key].attempts[trace_id, span_id].found(findings))
+            if not roots or roots[-1][1].span_id != span_id:
+                self._put(self._pods[key], self._pods[key].attempts[trace_id, span_id].found(findings))
         else:
             for _, story, _ in roots:
                 self.past.found(trace_id, story.span_id, findings)
@@ -346,7 +347,9 @@ class Stories:
                     self.tallies.unresolved += link.attributes.get("podtrail.link.resolved") is False
                     self.tallies.dropped_targets += link.attributes.get("podtrail.link.target") == "dropped"
 
-    def _note(self, attempt: Root, story: AttemptStory, cluster: str) -> None:
+    def _note(
+        self, attempt: Root, story: AttemptStory, cluster: str, findings: SpanFindings | None = None
+    ) -> None:
         let_go = self._let_go.get((story.trace_id, story.span_id))
         if let_go:
             return
@@ -359,7 +362,8 @@ class Stories:
             decided = self._fates.get(story.trace_id)
             story = story.decided(*decided) if decided else story
             self._key_of[story.trace_id] = (pod.facts.key, story.span_id)
-        self._put(pod, known.joined(story) if known else story)
+        story = known.joined(story) if known else story
+        self._put(pod, story if findings is None else story.found(findings))
         if len(pod.attempts) > self._max_attempts:
             # The first stays: it tells since when the Pod waits.
             _, second = sorted(pod.attempts.values(), key=lambda one: one.start_unix_nano)[:2]
