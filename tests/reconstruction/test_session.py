@@ -486,23 +486,32 @@ def test_any_bytes_in_any_pieces_are_read_through(pieces: list[tuple[bytes, int]
     assert session.deadline() is None
 
 
-def test_an_event_that_outlives_its_pod_is_not_about_the_next_one_of_that_name() -> None:
-    """A Pod is deleted with grace period 0 and made again 67 ms later; the Event of the first comes last."""
+@pytest.mark.parametrize("events", [("first",), ("second",), ("first", "second"), ()])
+@pytest.mark.parametrize(("deleted", "added", "tried"), [(33, 95, 100), (5, 8, 9), (35, 38, 13)])
+def test_attempts_for_pods_of_one_name_are_told_apart_however_soon_it_comes_back(
+    events: tuple[str, ...], deleted: int, added: int, tried: int
+) -> None:
+    """Deleted with grace period 0 and made again; Events come last, and the watch may be behind. Milliseconds."""
     session = Session(START)
     now = START + 30 * SECOND  # 11:12:10
 
-    def pod(change: str, uid: str, at: int) -> None:
+    def pod(change: str, uid: str, at: int, node: str = "") -> None:
         metadata = {"namespace": "default", "name": "db-0", "uid": uid, "creationTimestamp": "2026-11-21T11:12:10Z"}
-        session.watched({"type": change, "object": {"kind": "Pod", "metadata": metadata}}, at)
+        told = {"kind": "Pod", "metadata": metadata, "spec": {"schedulerName": "default-scheduler", "nodeName": node}}
+        session.watched({"type": change, "object": told}, now + at * 1_000_000)
 
-    pod("ADDED", "first", now - 5_000_000)
-    pod("DELETED", "first", now + 33_000_000)
-    pod("ADDED", "second", now + 95_000_000)
+    pod("ADDED", "first", -5)
+    pod("MODIFIED", "first", 1, "n")
+    pod("DELETED", "first", deleted, "n")
+    pod("ADDED", "second", added)
+    pod("MODIFIED", "second", added + 3, "n")
     bound = BOUND % (10, b"db-0")
-    session.log("log", bound + bound.replace(b"10.000000", b"10.100000"), now + 150_000_000)
-    regarding = {"kind": "Pod", "namespace": "default", "name": "db-0", "uid": "first"}
-    event = {"reason": "Scheduled", "note": "Successfully assigned default/db-0 to n", "regarding": regarding}
-    told = event | {"kind": "Event", "eventTime": "2026-11-21T11:12:10.000100Z"}
-    session.watched({"type": "ADDED", "object": told}, now + SECOND)
+    session.log("log", bound + bound.replace(b"10.000000", b"10.%03d000" % tried), now + 150_000_000)
+    for uid in events:
+        regarding = {"kind": "Pod", "namespace": "default", "name": "db-0", "uid": uid}
+        event = {"reason": "Scheduled", "note": "Successfully assigned default/db-0 to n", "regarding": regarding}
+        at = 0 if uid == "first" else tried
+        told = event | {"kind": "Event", "eventTime": f"2026-11-21T11:12:10.{at:03}100Z"}
+        session.watched({"type": "ADDED", "object": told}, now + SECOND)
     roots = map(root_of, session.drain(now + 60 * SECOND))
     assert [root.attributes["k8s.pod.uid"] for root in roots] == ["first", "second"]

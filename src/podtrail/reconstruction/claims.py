@@ -6,7 +6,6 @@ None is invented: a saying makes an attempt of its own only where none can be me
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
@@ -168,8 +167,8 @@ class Claims:
         """Yield the known attempts for a Pod, the latest first."""
         return reversed(self._ends.get(pod, ()))
 
-    def _meant(self, seen: EventSeen) -> Iterator[AttemptEnd]:
-        """Yield the known attempts that an Event may be about: it has the uid of its Pod, which it may outlive."""
+    def _meant(self, seen: EventSeen | PodSeen) -> Iterator[AttemptEnd]:
+        """Yield the known attempts that an Event or a Pod may be about, by its uid: Events outlive their Pods."""
         for told in self._told(seen.pod):
             another = told.uid not in ("", seen.uid) if seen.uid else False
             if not another and not (told.draft and self._is_of_another(told.draft, seen.uid)):
@@ -211,7 +210,7 @@ class Claims:
     def _attempt_of(self, seen: PodSeen, pod: Incarnation) -> AttemptEnd | None:
         ends = [
             told
-            for told in self._ends.get(seen.pod, ())
+            for told in reversed([*self._meant(seen)])
             if told.result not in ("", "Success") and pod.settled <= told.end <= seen.time + _LAG
         ]
         words = Words.of(seen.message)
@@ -222,12 +221,14 @@ class Claims:
 
     def bound(self, seen: PodSeen, pod: Incarnation) -> None:
         """Weigh that a Pod has got a node: its own attempt put it there, unless somebody bound it by hand."""
-        for told in islice(self._told(seen.pod), _MOST_ENDS):
+        for told in self._meant(seen):
             if told.result == "Success" and told.end >= pod.since - _LONG_AGO:
                 if told.draft is not None:
                     told.draft.sources.add("pods")
                 return
         draft = self._log.attempts.for_pod(seen.pod)
+        if draft is not None and self._is_of_another(draft, seen.uid):
+            draft = None
         if draft is not None and draft.evident and draft.start <= seen.time and draft.node in ("", seen.node):
             draft.inferred["result"] = draft.inferred["end"] = "the Pod has got a node; the log does not tell it"
             draft.end, draft.result, draft.node, draft.uid = seen.time, "Success", seen.node, seen.uid

@@ -53,6 +53,8 @@ class Incarnation:
     """When a watch showed it last."""
     settled: int = 0
     """The end of the attempt that the latest condition told of."""
+    bound: bool = False
+    """One of its attempts bound it: later ones are another Pod's."""
     over: bool = False
     """Bound, or gone by the log: what comes after it is another Pod."""
 
@@ -136,16 +138,19 @@ class PodRegistry:
     def uid_at(self, pod: str, start: int) -> str:
         """Return the uid of the Pod that surely had a name when an attempt began; "" where that is not known."""
         name = self._names.get(pod)
-        for known in reversed(name.known) if name else ():
-            if known.watched and known.since - _LAG <= start <= known.until:
-                return known.uid
+        known = name.known if name else []
+        for number in reversed(range(len(known))):
+            one = known[number]
+            if one.watched and one.since - _LAG <= start <= one.until:
+                return "" if _may_be_the_one_before(known, number, start) else one.uid
         return ""
 
     def identify(self, draft: Draft, pod: Incarnation, covered: int) -> PodIdentity:
         """Say which of a Pod's attempts this is, and count it; from `covered` on the log tells of all."""
         pod.attempts += 1
-        if draft.result == "Success" and not pod.uid:
-            pod.over = True
+        if draft.result == "Success":
+            pod.bound = True
+            pod.over = pod.over or not pod.uid
         counted = pod.whole(covered) or (bool(pod.created) and covered == FOREVER and pod.attempts == 1)
         key = pod.uid or (f"{pod.pod}#{pod.generation}" if pod.generation else pod.pod)
         again = f"/{pod.attempts}" if draft.end <= pod.told else ""
@@ -168,12 +173,15 @@ class PodRegistry:
         name = self._names.get(draft.pod)
         known = name.known if name else []
         start = draft.start
-        for candidate in reversed(known):
+        for number in reversed(range(len(known))):
+            candidate = known[number]
             if candidate.over and not candidate.uid:
                 break
             if start > candidate.until + _GONE:
                 break
-            if candidate.since - _LAG <= start or candidate is known[0]:
+            if number and _may_be_the_one_before(known, number, start) and not known[number - 1].bound:
+                continue
+            if candidate.since - _LAG <= start or not number:
                 return candidate
         return self._add(Incarnation(draft.pod, "", start))
 
@@ -215,3 +223,11 @@ class PodRegistry:
         self._by_uid[incarnation.uid] = incarnation
         if len(self._by_uid) > MOST_NAMES:
             self._by_uid.popitem(last=False)
+
+
+def _may_be_the_one_before(known: list[Incarnation], number: int, start: int) -> bool:
+    """Return whether an attempt that began before a watch showed a Pod may be for the last Pod of its name.
+
+    A Pod can be made again within the time by which a watch may be behind the scheduler.
+    """
+    return number > 0 and start < known[number].since and start <= known[number - 1].until + _LAG
