@@ -93,6 +93,24 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     assert [(r.arrival, r.intake) for r in again] == [(r.arrival, r.intake) for r in original]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [*((name, "\ufeff") for name in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")), ("utf-16-le", "")],
+)
+@pytest.mark.parametrize("as_document", [False, True])
+def test_text_is_read_in_the_encodings_of_windows(encoding: str, mark: str, as_document: bool, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    text = written(path).decode()
+    if as_document:
+        text = f"[{text.rstrip().replace(chr(10), ',')}]"
+    path.write_bytes((mark + text).encode(encoding))
+    assert survey(path) == (ALL, 0)
+    decoder = RecordingDecoder(str(path))
+    pieces = [path.read_bytes()[at : at + 1] for at in range(path.stat().st_size)]
+    fed = [item for piece in pieces for item in decoder.feed(piece)] + [*decoder.finish()]
+    assert fed == [*read_recording(path)]
+
+
 @pytest.mark.parametrize("form", ["jsonl", "otlp"])
 def test_the_content_and_not_the_name_says_what_a_recording_is(form: str, tmp_path: Path) -> None:
     raw = written(tmp_path / f"r.{form}")

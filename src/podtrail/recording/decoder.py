@@ -9,6 +9,7 @@ from podtrail.otlp.json import read_json_request
 from podtrail.otlp.signals import UNKNOWN
 from podtrail.otlp.stored import is_stored_without_request
 from podtrail.recording.compressed import ZSTD_MAGIC
+from podtrail.recording.encoding import Utf8Reader
 from podtrail.recording.foreign import (
     DocumentSplitter,
     has_base64_ids,
@@ -45,13 +46,19 @@ class RecordingDecoder:
         self._path = path
         self._head = b""
         self._begin = begin
+        self._encoding: Utf8Reader | None = None
         self._splitter = self._splitter_of(begin.unit) if begin.unit else None
         self._latest = begin.arrival
 
     def feed(self, data: bytes) -> Iterator[Record | Damage]:
         """Take more bytes; yield what is complete."""
+        if self._encoding is not None:
+            data = self._encoding.text(data)
         if self._splitter is None:
             self._head += data
+            if len(self._head) >= _HEAD and self._encoding is None:
+                self._encoding = Utf8Reader(self._head)
+                self._head = self._encoding.text(self._head)
             if len(self._head) < _HEAD or (_OPEN.fullmatch(self._head) and len(self._head) < _JSON_HEAD):
                 return
             data, self._head = self._head, b""
@@ -94,7 +101,8 @@ class RecordingDecoder:
     def _splitter_of(self, unit: str) -> Splitter:
         if unit == "byte":
             return FramedSplitter(decode_framed, self._begin.offset)
-        return JsonLineSplitter(decode_line, self._begin.lines, self._begin.offset)
+        mark = self._encoding.mark if self._encoding is not None else 0
+        return JsonLineSplitter(decode_line, self._begin.lines, self._begin.offset + mark)
 
     def _told(self, found: Iterable[FoundRequest | LostStretch], unit: str) -> Iterator[Record | Damage]:
         for piece in found:
@@ -122,7 +130,7 @@ class RecordingDecoder:
             yield Record(self._latest, intake, position, timed, put_off, progress)
 
     def _progress(self, piece: FoundRequest | LostStretch, unit: str) -> RecordingProgress | None:
-        if piece.end is None:
+        if piece.end is None or (self._encoding is not None and self._encoding.converts):
             return None
         lines = piece.number if unit == "line" else 0
         return RecordingProgress(piece.end, unit, lines, self._latest)
