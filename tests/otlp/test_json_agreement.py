@@ -7,14 +7,14 @@ from typing import Any
 from google.protobuf.message import Message
 from hypothesis import given, settings
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 from opentelemetry.proto_json.collector.trace.v1 import trace_service
 from opentelemetry.proto_json.common.v1 import common
 from opentelemetry.proto_json.resource.v1 import resource
 from opentelemetry.proto_json.trace.v1 import trace
 
-from podtrail.otlp import read_request
-from podtrail.otlp.json import read_json_request, span_to_json, write_json_request
+from podtrail.otlp import Group, read_request
+from podtrail.otlp.json import read_json_request, write_json_request
 from tests.sizes import large
 
 
@@ -74,4 +74,6 @@ def test_one_span_is_the_mapping_that_upstream_has_for_it(span: Span) -> None:
     known = Span()
     known.CopyFrom(span)
     known.DiscardUnknownFields()
-    assert span_to_json(span.SerializeToString()) == _upstream(known).to_dict()
+    framed = ScopeSpans(spans=[span]).SerializeToString()
+    written = json.loads(write_json_request([Group(b"", b"", span.trace_id, framed, 1)]))
+    assert written["resourceSpans"][0]["scopeSpans"] == [{"spans": [_upstream(known).to_dict()]}]

@@ -4,6 +4,6 @@
 """
 
 from podtrail.otlp.json_reading import read_json_request
-from podtrail.otlp.json_writing import span_to_json, write_json_request
+from podtrail.otlp.json_writing import write_json_request
 
-__all__ = ["read_json_request", "span_to_json", "write_json_request"]
+__all__ = ["read_json_request", "write_json_request"]

@@ -5,10 +5,12 @@ such as `SPAN_KIND_SERVER` are accepted when reading, as the Collector does.
 """
 
 import binascii
+import json
 import math
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor as Field
 
@@ -22,6 +24,10 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 _LONG = frozenset({Field.TYPE_INT64, Field.TYPE_UINT64, Field.TYPE_FIXED64, Field.TYPE_SFIXED64, Field.TYPE_SINT64})
 _UNSIGNED = frozenset({Field.TYPE_UINT32, Field.TYPE_FIXED32, Field.TYPE_UINT64, Field.TYPE_FIXED64})
+
+
+write_string = json.encoder.encode_basestring_ascii
+"""Returns a text as JSON, in ASCII and in quotes."""
 
 
 class Unfit(ValueError):
@@ -51,14 +57,16 @@ def scalar_reader(field: Field) -> Callable[[object], object]:
     return lambda value: _integer(name, value, low, high)
 
 
-def scalar_writer(field: Field) -> Callable[[object], object] | None:
-    """Return the function that turns a field's Python value into its JSON value; None when they are the same."""
+def scalar_writer(field: Field) -> Callable[[Any], str]:
+    """Return the function that turns a field's Python value into JSON text."""
     match field.type:
         case Field.TYPE_BYTES:
             return _write_hex if field.name in _HEX else _write_base64
         case Field.TYPE_DOUBLE | Field.TYPE_FLOAT:
             return _write_double
-    return str if field.type in _LONG else None
+        case Field.TYPE_STRING:
+            return write_string
+    return _write_long if field.type in _LONG else json.dumps
 
 
 def kind_of(value: object) -> str:
@@ -151,18 +159,19 @@ def _integer(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
-def _write_hex(value: object) -> str:
-    assert isinstance(value, bytes)
-    return value.hex()
+def _write_hex(value: bytes) -> str:
+    return f'"{value.hex()}"'
 
 
-def _write_base64(value: object) -> str:
-    assert isinstance(value, bytes)
-    return b64encode(value).decode()
+def _write_base64(value: bytes) -> str:
+    return f'"{b64encode(value).decode()}"'
 
 
-def _write_double(value: object) -> float | str:
-    assert isinstance(value, float)
+def _write_long(value: int) -> str:
+    return f'"{value}"'
+
+
+def _write_double(value: float) -> str:
     if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return repr(value)
+    return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
