@@ -190,3 +190,5 @@ class AttemptEnd:
     """While it may still learn something."""
     uid: str = ""
     """Of its Pod, once that is settled; "" where it is not known."""
+    event_at: int = 0
+    """The exact time in the Event about it, Unix nanoseconds; 0 before there is one."""

@@ -93,7 +93,12 @@ class Claims:
 
     def _failed(self, seen: EventSeen) -> None:
         failed = [told for told in self._meant(seen) if told.result not in ("", "Success")]
-        near = [told for told in failed if -_SAME <= told.end - seen.at <= _SAME + seen.resolution]
+        near = [
+            told
+            for told in failed
+            if -_SAME <= told.end - seen.at <= _SAME + seen.resolution
+            and (seen.resolution == SECOND or told.event_at in (0, seen.at))
+        ]
         if near:
             self._enrich(min(near, key=lambda told: abs(told.end - seen.at)), seen)
             return
@@ -135,11 +140,15 @@ class Claims:
             self._log.attempts.end(draft)
         elif not draft.origin:
             self._ended(draft)
-            self._mark_repeated(draft, seen)
+            self._mark(draft, seen)
 
-    def _mark_repeated(self, draft: Draft, seen: EventSeen) -> None:
-        if seen.repeated:
-            self._ends[draft.pod][-1].repeated = True
+    def _mark(self, draft: Draft, seen: EventSeen) -> None:
+        self._ends[draft.pod][-1].repeated = seen.repeated
+        self._note_time(self._ends[draft.pod][-1], seen)
+
+    def _note_time(self, told: AttemptEnd, seen: EventSeen) -> None:
+        if seen.resolution < SECOND:
+            told.event_at = seen.at
 
     def _preempted(self, seen: EventSeen) -> None:
         found = _PREEMPTED.match(seen.note)
@@ -155,6 +164,7 @@ class Claims:
                 return
 
     def _enrich(self, told: AttemptEnd, seen: EventSeen) -> None:
+        self._note_time(told, seen)
         if told.draft is not None:
             if told.draft.origin and len(self.own_hosts) < _MOST_HOSTS:
                 self.own_hosts.add(seen.host)
