@@ -48,7 +48,7 @@ def _members(message: Message) -> list[str]:
 
 
 def _written_pair(pair: common_pb2.KeyValue) -> str:
-    if not pair.key or not pair.HasField("value") or getattr(pair, "key_strindex", 0):
+    if not pair.key or not pair.HasField("value") or getattr(pair, "key_strindex", False):
         return _written(pair)
     return f'{{"key":{write_string(pair.key)},"value":{_written_value(pair.value)}}}'
 
