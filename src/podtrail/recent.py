@@ -7,10 +7,11 @@ from podtrail.lru import Lru, fit
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T", int, float)
 Reason = Literal["ttl", "full", "memory"]
 
 
-def first(times: Iterable[int | None]) -> int | None:
+def first(times: Iterable[T | None]) -> T | None:
     """Return the earliest of some times; None if there is none."""
     return min((time for time in times if time is not None), default=None)
 

@@ -1,11 +1,13 @@
 """What components keep in memory fits into the limit, ends with its time, and shrinks before a span is refused."""
 
 import gc
+import re
 import tracemalloc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -292,8 +294,25 @@ def test_without_a_limiter_the_containers_limit_counts_and_without_both_nothing_
     assert container_limit() >= 0
 
 
-@pytest.mark.parametrize("path", ["docker/sidecar.yaml", "pipeline.yaml"])
-def test_the_bounds_of_shipped_configurations_fit_their_limit(path: str) -> None:
-    environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:5"}
-    found = read_settings(Document.from_text((ROOT / path).read_text(encoding="utf-8"), path, environ))
-    assert excess(found, memory_budget(found)) == ""
+def shipped() -> Iterator[tuple[Path, str]]:
+    """Yield every configuration of a pipeline that the project ships, also those in manifests, with its file."""
+    folders = [ROOT / "docker", ROOT / "examples"]
+    for path in [ROOT / "pipeline.yaml", *sorted(file for folder in folders for file in folder.rglob("*.yaml"))]:
+        whole = path.read_text(encoding="utf-8")
+        manifests = [one for one in yaml.safe_load_all(whole) if isinstance(one, dict) and one.get("kind")]
+        maps = [one["data"].values() for one in manifests if one["kind"] == "ConfigMap"]
+        for text in [text for texts in maps for text in texts] if manifests else [whole]:
+            if all(f"\n{section}:" in f"\n{text}" for section in ("receivers", "service")):
+                yield path, text
+
+
+def test_the_bounds_of_shipped_configurations_fit_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The example's components are installed with it, and hold nothing.
+    seen = [(path, text) for path, text in shipped() if path.parent.name != "components"]
+    assert len(seen) > 30
+    for path, text in seen:
+        monkeypatch.chdir(path.parent)
+        monkeypatch.syspath_prepend(path.parent)
+        environ = dict.fromkeys(re.findall(r"\$\{env:(\w+)\}", text), "localhost:5")
+        found = read_settings(Document.from_text(text, str(path), environ))
+        assert excess(found, memory_budget(found)) == "", path

@@ -14,6 +14,7 @@ from podtrail.config.types import (
     WarningPath,
     format_duration,
 )
+from podtrail.pod_identity import most_bytes_of_keys
 from podtrail.transport.kafka.settings import KafkaClientSettings
 from podtrail.transport.kafka.topic_name import checked_topic
 
@@ -250,6 +251,16 @@ class Config(KafkaClientSettings, DeliverySettings):
             shortest = format_duration(2 * self.producer.linger)
             raise ValueError(f"timeout must be more than twice producer::linger ({shortest}), 0s for no limit")
         return self
+
+    @property
+    def knows_pods(self) -> bool:
+        """Whether keys of messages are Pods."""
+        return self.key_by in ("pod", "auto")
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return the bytes of the queue, and of what is known of Pods."""
+        pods = most_bytes_of_keys(budget) if self.knows_pods else 0
+        return {**super().memory_bounds(budget), "partition_by": pods}
 
     @property
     def key_by(self) -> PartitionBy | None:

@@ -10,7 +10,8 @@ from typing import Final, Protocol, Self
 from confluent_kafka import KafkaError
 
 from podtrail.component import Context, Permanent, ReadAgain, Retryable, StartError
-from podtrail.config.types import MILLISECOND
+from podtrail.config.types import MILLISECOND, SECOND
+from podtrail.expiry import ExpiryTimer
 from podtrail.otlp import Batch
 from podtrail.transport.kafka.failures import KafkaFailure, TransactionAborted
 from podtrail.transport.kafka.message import Message
@@ -52,7 +53,9 @@ class KafkaExporter:
         """Make ready; nothing is connected before it is entered."""
         self._config = config
         self._log = context.log
-        self._maker = MessageMaker(config)
+        self._maker = MessageMaker(config, context.memory_budget)
+        self._came = 0.0
+        self._expiry = ExpiryTimer(self._forget)
         self._own: AcknowledgedProducer | None = None
         self._producing: Producing | None = None
         counter, labels = context.metrics.counter, ("exporter", "topic", "outcome")
@@ -85,6 +88,7 @@ class KafkaExporter:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
+        self._expiry.cancel()
         if self._own is not None:
             await self._own.close(_LONGEST_CLOSING)
             self._producing = self._own = None
@@ -97,6 +101,8 @@ class KafkaExporter:
             Permanent: no message of it can ever be delivered.
         """
         parcels, too_large = self._maker.parcels(batch)
+        self._came = asyncio.get_running_loop().time()
+        self._expiry.arm()
         if too_large:
             most = self._config.producer.max_message_bytes
             self._log.warning("%d spans are too large for a message of %d bytes each: rejected", too_large, most)
@@ -112,6 +118,11 @@ class KafkaExporter:
             rest = replace(batch, groups=[group for parcel, _ in again for group in parcel.groups], verdicts=())
             raise Retryable(_told(again), rest=rest, rejected=rejected + too_large)
         return rejected + too_large
+
+    def _forget(self) -> float | None:
+        """Forget Pods that are too old; return in how many seconds there are more of them."""
+        due = self._maker.forget(int((asyncio.get_running_loop().time() - self._came) * SECOND))
+        return None if due is None else due / SECOND
 
     async def _deliver(self, parcels: Sequence[Parcel]) -> tuple[int, list[tuple[Parcel, KafkaFailure]]]:
         """Have parcels delivered; return how many were, and which were not.

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from podtrail.otlp import Batch, Group, frame, resource_attributes, split, write_request
 from podtrail.otlp.json import write_json_request
-from podtrail.pod_identity import PodKeys
+from podtrail.pod_identity import PodKeys, most_bytes_of_keys
 from podtrail.transport.kafka.message import Headers, Message
 from podtrail.transport.kafka.topic_name import is_topic
 from podtrail_exporters.kafka.config import SIGNAL_HEADER, Config
@@ -39,7 +39,8 @@ class Parcels(NamedTuple):
 class MessageMaker:
     """Makes messages of batches. Groups stay in their order among those of one key."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, budget: int = 0) -> None:
+        """Make messages as a configuration says. `budget`: `Context.memory_budget`."""
         self._topic = config.topic_in_use
         self._attribute = config.topic_from_attribute
         self._write: Callable[[Iterable[Group]], bytes] = (
@@ -50,14 +51,19 @@ class MessageMaker:
             headers.append((SIGNAL_HEADER, "traces"))
         self._headers = headers or None
         self._keyed = config.key_by is not None
-        by_pod = config.key_by in ("pod", "auto")
-        self._pods = PodKeys(with_root=config.key_by == "auto") if by_pod else None
+        self._pods: PodKeys | None = None
+        if config.knows_pods:
+            self._pods = PodKeys(with_root=config.key_by == "auto", most_bytes=most_bytes_of_keys(budget))
         self._room = config.producer.max_message_bytes - _FRAMING - Message("", b"", None, self._headers).size
 
     @property
     def known_too_late(self) -> int:
         """How many traces had left by their id before something came of them that names a Pod."""
         return 0 if self._pods is None else self._pods.known_too_late
+
+    def forget(self, idle: int) -> int | None:
+        """Forget Pods that are too old so long after the last batch, as `PodKeys.forget` does."""
+        return None if self._pods is None else self._pods.forget(idle)
 
     def parcels(self, batch: Batch) -> Parcels:
         """Return the messages of a batch."""

@@ -75,6 +75,10 @@ class Backends:
             self._forgotten = self._balancer.forgotten
         return list(map(self._backends.__getitem__, names))
 
+    def forget(self) -> float | None:
+        """Forget where finished traces went; return in how many seconds there are more, None if none are left."""
+        return self._balancer.forget(_now())
+
     def is_resolved(self, backend: BackendConnection) -> bool:
         """Return whether the resolver names it, so that it is worth waiting for."""
         return backend.name in self._balancer.resolved

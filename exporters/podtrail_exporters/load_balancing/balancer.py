@@ -106,6 +106,19 @@ class Balancer:
             return [backends[owners[key % POSITIONS]] for key in keys]
         return [self._place(key, now) for key in keys]
 
+    def forget(self, now: float) -> float | None:
+        """Forget keys that are too old; return in how many seconds more are, None if none is remembered."""
+        slices = self._slices
+        self._stays = {key: stays for key, stays in self._stays.items() if now < stays[1]}
+        while slices and now >= slices[0].last + self._grace:
+            slices.popleft()
+        if not slices and self._ring.backends:
+            slices.append(_Slice(self._ring, now, now))
+        if not self.remembered():
+            return None
+        due = min([*(each.last + self._grace for each in slices), *(until for _, until in self._stays.values())])
+        return max(due - now, self._grace / _SLICES)
+
     def _change(self, now: float) -> None:
         # With all of them down any may be the first to be back: as good a guess as another is whose turn it would be.
         self._ring = Ring(self._resolved - self._down or self._resolved)

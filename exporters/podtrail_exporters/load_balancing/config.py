@@ -17,10 +17,12 @@ from podtrail.config.types import (
     client_target,
     host_port,
 )
+from podtrail.pod_identity import most_bytes_of_keys
 from podtrail.transport.client_settings import GrpcChannelSettings
 
 DEFAULT_PORT = 4317
 _HIGHEST_PORT = 65_535
+_TRACE_BYTES = 70
 _NO_EFFECT = "has no effect: what waits for a backend waits in the exporter's own sending_queue, where it may yet move"
 _ONE_RESOLVER = "write one of static, dns and k8s"
 
@@ -236,6 +238,15 @@ class Config(DeliverySettings):
         default_factory=ExporterQueue,
         description="The queue in front of the exporter, of all backends: what one could not take moves to the next.",
     )
+
+    def memory_bounds(self, budget: int) -> Mapping[str, int]:
+        """Return the bytes of the queue, of traces under way, and of what is known of Pods."""
+        by_pod = self.routing_key == "pod"
+        return {
+            **super().memory_bounds(budget),
+            "grace_traces": self.grace_traces * _TRACE_BYTES if self.grace else 0,
+            "routing_key": most_bytes_of_keys(budget) if by_pod else 0,
+        }
 
     @model_validator(mode="after")
     def _check_attributes(self) -> Self:

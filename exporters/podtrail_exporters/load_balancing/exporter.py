@@ -7,8 +7,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from podtrail.component import Context, DeliveryError, Retryable
+from podtrail.config.types import SECOND
+from podtrail.expiry import ExpiryTimer
 from podtrail.otlp import Batch, Group, write_request
 from podtrail.otlp.response_reading import read_export_response
+from podtrail.pod_identity import PodKeys, most_bytes_of_keys
+from podtrail.recent import first
 from podtrail_exporters.load_balancing.backends import Backends
 from podtrail_exporters.load_balancing.config import Config
 from podtrail_exporters.load_balancing.connection import BackendConnection, Unanswered
@@ -62,8 +66,11 @@ class LoadBalancingExporter:
     def __init__(self, config: Config, context: Context) -> None:
         """Know no backend yet."""
         self._log = context.log
-        self._route = _route(config)
+        self._pods = PodKeys(most_bytes=most_bytes_of_keys(context.memory_budget))
+        self._route = _route(config, self._pods)
         self._backends = Backends(config, context)
+        self._came = 0.0
+        self._expiry = ExpiryTimer(self._forget)
 
     def authenticate_by(self, authenticators: Mapping[str, Any]) -> None:
         """Show every backend what the authenticator gives that is configured, if one is."""
@@ -81,6 +88,7 @@ class LoadBalancingExporter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._expiry.cancel()
         await self._backends.stop()
 
     async def send(self, batch: Batch) -> int:
@@ -90,6 +98,7 @@ class LoadBalancingExporter:
             Retryable: a backend can't take its part now, which is the `rest`; or there is no backend.
         """
         progress = _Progress(batch.groups)
+        self._came = asyncio.get_running_loop().time()
         while progress.ahead:
             parts = self._parts(progress)
             outcomes = await _side_by_side([self._deliver(part) for part in parts])
@@ -99,9 +108,16 @@ class LoadBalancingExporter:
                 progress.left += progress.ahead
                 break
         self._backends.tidy()
+        self._expiry.arm()
         if progress.left:
             raise progress.failure(batch)
         return progress.rejected
+
+    def _forget(self) -> float | None:
+        """Forget what is too old of Pods and of where traces went; return when there will be more."""
+        idle = asyncio.get_running_loop().time() - self._came
+        pods = self._pods.forget(int(idle * SECOND))
+        return first((None if pods is None else pods / SECOND, self._backends.forget()))
 
     def _parts(self, progress: _Progress) -> Sequence[_Part]:
         """Part what is ahead by where it goes. What goes where nobody answered is left."""
@@ -165,7 +181,7 @@ async def _side_by_side(deliveries: Sequence[Coroutine[None, None, _Outcome]]) -
     return [task.result() for task in tasks]
 
 
-def _route(config: Config) -> Route:
+def _route(config: Config, pods: PodKeys) -> Route:
     match config.routing_key:
         case "traceID":
             return by_trace
@@ -174,4 +190,4 @@ def _route(config: Config) -> Route:
         case "attributes":
             return by_attributes(config.routing_attributes)
         case "pod":
-            return by_pod()
+            return by_pod(pods)

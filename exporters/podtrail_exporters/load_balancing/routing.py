@@ -23,9 +23,8 @@ def by_trace(groups: Sequence[Group]) -> Sequence[int]:
     return [crc32(group[2]) for group in groups]
 
 
-def by_pod() -> Route:
+def by_pod(keys: PodKeys) -> Route:
     """Return a way to go by the Pod that a trace is about, and by the trace where no Pod is known."""
-    keys = PodKeys()
 
     def route(groups: Sequence[Group]) -> Sequence[int]:
         found = keys.keys(groups, time.time_ns())

@@ -37,8 +37,20 @@ class RecentRequests:
         times = self._times
         times[key] = now
         times.move_to_end(key)
-        while len(times) > _MOST or now - next(iter(times.values())) >= REMEMBERED:
+        if len(times) > _MOST:
             times.popitem(last=False)
+        self.expire(now)
+
+    def expire(self, now: int) -> int | None:
+        """Forget requests that are too old at `now`; return in how many nanoseconds the next is, None without any."""
+        times = self._times
+        while times:
+            left = next(iter(times.values())) + REMEMBERED - now
+            if left > 0:
+                return left
+            times.popitem(last=False)
+        times.clear()  # the table keeps its size until then
+        return None
 
     def go_on(self, now: int) -> None:
         """Have the time until `now`, Unix nanoseconds, not count: nobody was there whom a request could reach again."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from podtrail.component import Metrics, StartError
+from podtrail.config.types import SECOND
 from podtrail.durable.checkpoints import Amounts, CheckpointWriter
 from podtrail.durable.generation import Generation
 from podtrail.durable.instruments import DurableInstruments
@@ -18,6 +19,7 @@ from podtrail.durable.recent import RecentRequests
 from podtrail.durable.records import ARRIVAL
 from podtrail.durable.recovery import PipelineRecovery
 from podtrail.durable.state import PipelineStates
+from podtrail.expiry import ExpiryTimer
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
@@ -70,6 +72,7 @@ class DurableStore:
         """Where the journal is that has what the pipelines hold."""
         self._owed: Owed = predecessor._owed if predecessor else Owed()
         self._recent: RecentRequests = predecessor._recent if predecessor else RecentRequests()
+        self._expiry = ExpiryTimer(self._forget)
         self._drivers: Sequence[Driver] = ()
         self._durable: Mapping[str, Driver] = {}
         self._checkpointers: dict[str, Checkpointer] = {}
@@ -180,6 +183,7 @@ class DurableStore:
             self._see_to_checkpoint,
             self._see_to_room,
         )
+        self._expiry.arm()
         await self.checkpoint()
 
     @property
@@ -220,6 +224,7 @@ class DurableStore:
         await self._checkpoints.idle()
         self._owed.note(journal, self._clock.now())
         self._journal, self._left = None, journal
+        self._expiry.cancel()
         await journal.close()
 
     async def discard(self) -> None:
@@ -260,8 +265,14 @@ class DurableStore:
 
     def _see_to_checkpoint(self) -> None:
         assert self._journal is not None, "something was written"
+        self._expiry.arm()
         if self._checkpoints.is_due(self._journal, self._amounts()):
             self._begin_checkpoint()
+
+    def _forget(self) -> float | None:
+        """Forget requests that came too long ago; return in how many seconds there are more."""
+        left = self._recent.expire(self._clock.now())
+        return None if left is None else left / SECOND
 
     def _see_to_room(self) -> None:
         """What the log no longer needs is removed with a checkpoint, which without arrivals would never be due."""

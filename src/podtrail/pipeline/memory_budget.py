@@ -31,7 +31,13 @@ def memory_budget(settings: Settings, container: int = 0) -> int:
     return max(limit - PROCESS_BYTES, _LEAST) if limit else 0
 
 
+REPEATED_REQUESTS_BYTES: Final = 13 << 20
+"""Keys of a storage's last requests, by which one that is sent again is known (`podtrail.durable.recent`)."""
+
+
 def _bounds(settings: Settings, budget: int) -> Iterator[tuple[str, int]]:
+    for id in sorted({pipeline.durable for pipeline in settings.pipelines if pipeline.durable is not None}):
+        yield f"extensions::{id}::repeated requests", REPEATED_REQUESTS_BYTES
     running = [("extensions", id, 1) for id in settings.service.extensions]
     for section in ("processors", "exporters"):
         ids = [id for pipeline in settings.pipelines for id in getattr(pipeline, section)]

@@ -20,7 +20,7 @@ from podtrail.pod_identity.clues import (
 from podtrail.pod_identity.clusters import cluster_of, in_cluster
 from podtrail.pod_identity.directory import PodDirectory, SpanSource
 from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
-from podtrail.pod_identity.keys import PodKeys
+from podtrail.pod_identity.keys import PodKeys, most_bytes_of_keys
 from podtrail.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
 from podtrail.pod_identity.places import CLOCK_SLACK, Places
 from podtrail.pod_identity.sighting import (
@@ -63,6 +63,7 @@ __all__ = [
     "SpanSource",
     "cluster_of",
     "in_cluster",
+    "most_bytes_of_keys",
     "read_clues",
     "sighting_in",
     "sighting_of",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from podtrail.lru import Lru
 from podtrail.otlp import resource_attributes
 from podtrail.pod_identity.clues import EVENT, UNNAMED, PodClues
 from podtrail.pod_identity.clusters import cluster_of, in_cluster, may_be_same
@@ -25,6 +24,7 @@ _SERVER_SIDE: Final = b"s"
 """Behind the key of a client's span: the server's span of its request."""
 _TRACES_PER_POD: Final = 4
 _REQUESTS_PER_POD: Final = 2
+_SOURCE_BYTES, _NODE_BYTES = 2_200, 500
 _BYTES: Final = {"pod_name": 730, "place": 2200, "runtime_id": 600, "pod_trace": 430, "request": 780, "partner": 2110}
 """What an entry takes, as measured with the longest texts: a name that had one Pod; with eight it takes 12,000."""
 
@@ -49,9 +49,10 @@ class PodDirectory:
 
     def __init__(self, most_pods: int, ttl: int, forgotten: Forgotten) -> None:
         """Remember at most so many Pods and names, and in proportion their ids; `ttl` in nanoseconds."""
-        self._sources: Lru[bytes, SpanSource] = Lru(_MOST_SOURCES)
+        self._now = 0
+        self._sources: Recent[bytes, SpanSource] = Recent(_MOST_SOURCES, ttl, _not_told)
         self._clocks = 0
-        self._nodes: Lru[str, None] = Lru(_MOST_SOURCES)
+        self._nodes: Recent[str, None] = Recent(_MOST_SOURCES, ttl, _not_told)
 
         def told(what: str) -> Callable[[object, object, Reason], None]:
             return lambda _key, _value, reason: forgotten(what, reason)
@@ -65,11 +66,13 @@ class PodDirectory:
 
     def expire(self, now: int) -> None:
         """Forget what is too old."""
+        self._now = max(self._now, now)
         for recent in self._recents():
             recent.expire(now)
 
     def _recents(self) -> Sequence[Recent[Any, Any]]:
-        return (self._names, self._places, self._ids, self._traces, self._requests, self._partners)
+        pods = (self._names, self._places, self._ids, self._traces, self._requests, self._partners)
+        return (*pods, self._sources, self._nodes)
 
     def deadline(self) -> int | None:
         """Return when the first entry is too old; None if there is none."""
@@ -93,15 +96,15 @@ class PodDirectory:
 
     def size(self) -> int:
         """Return an upper estimate of the bytes that all entries take."""
-        return sum(count * _BYTES[what] for what, count in self.sizes().items())
+        pods = sum(count * _BYTES[what] for what, count in self.sizes().items())
+        return pods + len(self._sources) * _SOURCE_BYTES + len(self._nodes) * _NODE_BYTES
 
     def take_over(self, other: "PodDirectory") -> None:
         """Take what another knows, as far as there is room; meant for an empty one."""
         self._clocks = other._clocks
-        for resource, source in other._sources.items():
-            self._sources.put(resource, source)
-        for node in other._nodes:
-            self._nodes.put(node, None)
+        self._now = max(self._now, other._now)
+        self._sources.move_in(other._sources)
+        self._nodes.move_in(other._nodes)
         self._names.move_in(other._names)
         self._places.move_in(other._places)
         self._ids.move_in(other._ids)
@@ -112,7 +115,7 @@ class PodDirectory:
     def source(self, resource: bytes) -> SpanSource:
         """Return the process that a resource (of a group) stands for."""
         key = resource if len(resource) <= _LONGEST_RESOURCE else blake2b(resource, digest_size=32).digest()
-        known = self._sources.get(key)
+        known = self._sources.refresh(key, self._now)
         if known is None:
             told = resource_attributes(resource)
             service, host = told.get("service.name"), told.get("host.name")
@@ -120,9 +123,9 @@ class PodDirectory:
             self._clocks += 1
             node = str(host)[:253] if kubelet else ""
             known = SpanSource(self._clocks, str(service)[:100], node, cluster_of(told))
-            if node:
-                self._nodes.put(in_cluster(known.cluster, node), None)
-        self._sources.put(key, known)
+            self._sources.put(key, known, self._now)
+        if known.node:
+            self._nodes.put(in_cluster(known.cluster, known.node), None, self._now)
         return known
 
     # What spans teach
@@ -296,6 +299,10 @@ class PodDirectory:
 
     def _told(self, uid: str, evidence: PodEvidence) -> IdentifiedPod:
         return IdentifiedPod("", evidence, 2) if uid == _DISPUTED else IdentifiedPod(uid, evidence)
+
+
+def _not_told(_key: object, _value: object, _reason: Reason) -> None:
+    """Do nothing: what is known of senders is learnt again with the next span."""
 
 
 def _agreed(known: tuple[str, str] | None, told: tuple[str, str]) -> tuple[str, str]:
