@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds helm 3 and 4 and kubeconform, which try charts/podtrail, from the modules of go.mod.
+#   build.sh [folder]     default: ${XDG_CACHE_HOME:-~/.cache}/podtrail/helm, where the tests look
+# What is there already in the versions of go.mod is kept.
+set -euo pipefail
+cd "$(dirname "$0")"
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/helm}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+part=$(mktemp -d "$folder/.part.XXXXXX") # binaries are moved whole or not at all, also when this is interrupted
+trap 'rm -rf "$part"' EXIT
+
+# No debug information: -s would drop it, but making it takes a twentieth of the time.
+export CGO_ENABLED=0 GOFLAGS="-mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false"
+# Without a cluster helm 3 takes Kubernetes to be of this minor release; helm 4 reads it in its own module's list.
+minor=$(go list -m -f '{{.Version}}' k8s.io/client-go | cut -d. -f2)
+kubernetes="-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor"
+kubernetes+=" -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=$minor"
+# build NAME PACKAGE MODULE VARIABLE: the variable is the version that the program is to name.
+build() {
+  local version
+  version=$(go list -m -f '{{.Version}}' "$3")
+  [ "$(cat "$folder/$1.version" 2>/dev/null || true)" != "$version" ] || return 0
+  echo "helm: building $1 $version" >&2
+  go build -ldflags "-s -w -X $4=$version $kubernetes" -o "$part/$1" "$2"
+  mv "$part/$1" "$folder/$1"
+  echo "$version" >"$folder/$1.version"
+}
+build helm3 helm.sh/helm/v3/cmd/helm helm.sh/helm/v3 helm.sh/helm/v3/internal/version.version
+build helm4 helm.sh/helm/v4/cmd/helm helm.sh/helm/v4 helm.sh/helm/v4/internal/version.version
+build kubeconform github.com/yannh/kubeconform/cmd/kubeconform github.com/yannh/kubeconform main.version
