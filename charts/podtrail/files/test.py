@@ -1,0 +1,26 @@
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+
+with open("/etc/podtrail-gateway/token", encoding="utf-8") as file:
+    token = file.readline().strip()
+now = str(time.time_ns())
+span = {"traceId": os.urandom(16).hex(), "spanId": os.urandom(8).hex(), "name": "helm test"}
+span |= {"startTimeUnixNano": now, "endTimeUnixNano": now}
+body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+
+
+def answer(shown):
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {shown}"}
+    request = urllib.request.Request(os.environ["GATEWAY"], body, headers)
+    try:
+        return urllib.request.urlopen(request, timeout=30).status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+taken, refused = answer(token), answer("another")
+print(f"with the token: {taken}, with another one: {refused}")
+raise SystemExit(0 if (taken, refused) == (200, 401) else 1)
