@@ -38,7 +38,7 @@ class Sample(Model):
     [
         {"number": "10"},
         {"number": True},
-        {"number": 1.0},
+        {"number": 1.5},
         {"share": "0.5"},
         {"share": True},
         {"switch": 1},
@@ -59,10 +59,11 @@ def test_nothing_is_converted_and_nothing_unknown_is_taken(values: dict[str, Any
         Sample.model_validate(values)
 
 
-def test_a_whole_number_fills_a_fraction_and_a_list_fills_a_tuple() -> None:
-    sample = Sample.model_validate({"share": 1, "words": ["a"], "inner": [{"default": 3}]})
+def test_a_whole_number_fills_a_fraction_and_a_list_fills_a_tuple_and_1e3_is_a_whole_number() -> None:
+    sample = Sample.model_validate({"share": 1, "words": ["a"], "inner": [{"default": 3.0}], "number": 1e3})
 
     assert (sample.share, sample.words, sample.inner) == (1.0, ("a",), (Inner(default=3),))
+    assert repr((sample.number, sample.inner[0].default)) == "(1000, 3)"
 
 
 def test_a_key_without_a_value_has_its_default() -> None:

@@ -76,6 +76,7 @@ def sha(raw: bytes) -> str:
         ({"key": "a", "value": 5, "action": "INSERT"}, {"a": "x", "n": 2}),
         ({"key": "a", "value": True, "action": "update"}, {"a": True, "n": 2}),
         ({"key": "new", "value": 5, "action": "update"}, {"a": "x", "n": 2}),
+        ({"key": "a", "value": "", "from_context": "", "converted_type": "", "action": "upsert"}, {"a": "", "n": 2}),
         ({"key": "a", "value": 1.5, "action": "upsert"}, {"a": 1.5, "n": 2}),
         ({"key": "new", "value": ["p", {"q": 1}], "action": "upsert"}, {"a": "x", "n": 2, "new": ["p", {"q": 1}]}),
         ({"key": "new", "from_attribute": "a", "action": "insert"}, {"a": "x", "n": 2, "new": "x"}),

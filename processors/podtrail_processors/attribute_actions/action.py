@@ -79,14 +79,14 @@ class AttributeAction(Model):
         description="A regular expression (RE2): for `delete` and `hash` what is searched for in the names of all "
         "attributes, for `extract` in the value.",
     )
-    converted_type: Literal["int", "double", "string"] | None = Field(
-        None, description="What `convert` makes of the value; what can't be converted stays as it is."
-    )
+    converted_type: Annotated[
+        Literal["int", "double", "string"] | None, BeforeValidator(lambda value: value or None)
+    ] = Field(None, description="What `convert` makes of the value; what can't be converted stays as it is.")
 
     @field_validator("from_context", mode="before")
     @classmethod
     def _no_context(cls, value: Any) -> None:
-        if value is not None:
+        if value not in (None, ""):
             raise ValueError("is not supported: use value, from_attribute or default_value")
 
     @model_validator(mode="after")
@@ -97,7 +97,7 @@ class AttributeAction(Model):
             raise ValueError(f"{self.action} does not use {' or '.join(unused)}; it takes {', '.join(sorted(uses))}")
         if not self.key and (self.action not in ("delete", "hash") or not self.pattern):
             raise ValueError("key is missing" + (" (or pattern)" if self.action in ("delete", "hash") else ""))
-        if "value" in uses and not given:
+        if "value" in uses and not given and self.value is None and self.default_value is None:
             raise ValueError(f"{self.action} needs value, from_attribute or default_value")
         if {"value", "from_attribute"} <= given:
             raise ValueError("value and from_attribute can't be used together")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
 
 Secret = SecretStr
 """Text that is never shown: not in a repr, not by `print-config`. Read it with `.get_secret_value()`."""
@@ -38,6 +39,11 @@ _NO_SCHEMA = frozenset({"default", "metadata", "serialization", "config"})
 _BY_NAME = frozenset({"fields", "choices"})  # their keys are names given by a model, not the schema's own
 
 
+def _whole(value: object) -> object:
+    """Return a number without a fraction (`1e3`, `1000.0`) as the whole number that it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _make_exact(schema: Any, of: type[BaseModel]) -> None:
     """Make numbers and booleans strict wherever they stand in a model's core schema; containers stay lenient."""
     if isinstance(schema, list | tuple):
@@ -49,6 +55,11 @@ def _make_exact(schema: Any, of: type[BaseModel]) -> None:
             return  # was made exact when it was built
         if kind in _EXACT:
             schema["strict"] = True
+        if kind == "int":
+            exact = dict(schema)
+            schema.clear()
+            schema.update(no_info_before_validator_function(_whole, exact))
+            return
         for key, value in schema.items():
             if key in _BY_NAME and isinstance(value, dict):
                 _make_exact(list(value.values()), of)
