@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -22,6 +23,7 @@ import (
 // attempt is one attempt to schedule a Pod, from the queue until the Pod is bound or is not.
 type attempt struct {
 	i       *instrumentation
+	pod     klog.ObjectRef
 	uid     types.UID
 	profile string
 	started time.Time
@@ -49,7 +51,7 @@ func newAttempt(ctx context.Context, i *instrumentation, profile string, taken *
 			links = append([]trace.Link{link}, links...)
 		}
 	}
-	a := &attempt{i: i, uid: pod.UID, profile: profile, started: taken.at, annotations: pod.Annotations}
+	a := &attempt{i: i, pod: klog.KObj(pod), uid: pod.UID, profile: profile, started: taken.at, annotations: pod.Annotations}
 	// NewRoot: the link to the creation is no parent, and the decision to sample is the scheduler's own.
 	ctx, a.root = i.tracer.Start(ctx, spanAttempt,
 		trace.WithNewRoot(),
@@ -160,6 +162,7 @@ func (a *attempt) bound() {
 	a.binding.End(now)
 	a.root.SetAttributes(resultKey.String(success), selectedNodeKey.String(a.node))
 	a.root.End(now)
+	a.report(success)
 }
 
 // fail ends the attempt of a Pod that was not bound.
@@ -191,6 +194,7 @@ func (a *attempt) fail(status *fwk.Status, nominating *fwk.NominatingInfo) {
 	}
 	a.root.SetStatus(codes.Error, message)
 	a.root.End(now)
+	a.report(result)
 }
 
 // phase is an extension point while its plugins run.

@@ -87,7 +87,7 @@ func newBench(t *testing.T, o benchOptions) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.tracing, err = (&Tracing{}).with(b.exporter, o.rate, o.propagates, "me")
+	b.tracing, err = (&Tracing{}).with(b.exporter, int32(o.rate*allOfThem), o.propagates, "me")
 	if err != nil {
 		t.Fatal(err)
 	}

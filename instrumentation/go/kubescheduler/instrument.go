@@ -48,6 +48,8 @@ type instrumentation struct {
 	configuration []trace.Link
 	inTree        map[string]bool
 	counters      *counters
+	// reportLevel is the verbosity from which the log names each sampled attempt, see reporting.go.
+	reportLevel klog.Level
 
 	// off is set after a panic in this package: hooks pass on and do nothing else.
 	off    atomic.Bool
@@ -84,6 +86,7 @@ func (t *Tracing) Instrument(sched *scheduler.Scheduler, generation string, head
 		configuration: configurationLinks(t.propagates, head),
 		inTree:        map[string]bool{},
 		counters:      t.counters,
+		reportLevel:   reportStart(t.perMillion),
 		attempts:      map[types.UID]*attempt{},
 	}
 	for name := range frameworkplugins.NewInTreeRegistry() {
@@ -176,7 +179,7 @@ func (i *instrumentation) recovered() {
 	}
 	i.searching.Store(nil)
 	if i.off.CompareAndSwap(false, true) {
-		klog.ErrorS(fmt.Errorf("panic: %v", problem), "Tracing failed and is off until the scheduler restarts", "stack", string(debug.Stack()))
+		klog.ErrorS(fmt.Errorf("panic: %v", problem), messageOff, "stack", string(debug.Stack()))
 		i.mu.Lock()
 		clear(i.attempts)
 		i.mu.Unlock()

@@ -26,6 +26,8 @@ type Tracing struct {
 	// enabled is false with the gate off, and without a configuration: then there are no hooks at all.
 	enabled    bool
 	propagates bool
+	// perMillion is how many of a million attempts are sampled.
+	perMillion int32
 	provider   trace.TracerProvider
 	shutdown   func(context.Context) error
 	counters   *counters
@@ -53,10 +55,10 @@ func Start(ctx context.Context, settings Settings, identity string) (*Tracing, e
 	if settings.Tracing.SamplingRatePerMillion != nil {
 		rate = *settings.Tracing.SamplingRatePerMillion
 	}
-	return t.with(exporter, float64(rate)/1_000_000, settings.Gates[GatePropagation], identity)
+	return t.with(exporter, rate, settings.Gates[GatePropagation], identity)
 }
 
-func (t *Tracing) with(exporter sdktrace.SpanExporter, rate float64, propagates bool, identity string) (*Tracing, error) {
+func (t *Tracing) with(exporter sdktrace.SpanExporter, perMillion int32, propagates bool, identity string) (*Tracing, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -76,11 +78,11 @@ func (t *Tracing) with(exporter sdktrace.SpanExporter, rate float64, propagates 
 	t.counters = newCounters()
 	processor := newBoundedProcessor(exporter, settingsOf(environment), t.counters)
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(rate))),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(float64(perMillion)/allOfThem))),
 		sdktrace.WithSpanProcessor(processor),
 		sdktrace.WithResource(described),
 	)
-	t.provider, t.shutdown, t.enabled, t.propagates = provider, processor.Shutdown, true, propagates
+	t.provider, t.shutdown, t.enabled, t.propagates, t.perMillion = provider, processor.Shutdown, true, propagates, perMillion
 	return t, nil
 }
 

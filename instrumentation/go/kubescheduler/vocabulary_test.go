@@ -2,6 +2,7 @@ package kubescheduler
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type vocabulary struct {
 	Events        map[string][]string
 	Limits        map[string]int
 	Gates         []string
+	Log           map[string]string
 }
 
 func readVocabulary(t *testing.T) vocabulary {
@@ -101,5 +103,14 @@ func TestLimitsAndGatesAreThoseOfTheTable(t *testing.T) {
 	}
 	if !slices.Equal(table.Gates, []string{GatePropagation, GateTracing}) {
 		t.Errorf("gates %v", table.Gates)
+	}
+}
+
+func TestLinesForReadersOfTheLogAreThoseOfTheTable(t *testing.T) {
+	lines := map[string]string{
+		"tracing is on": messageOn, "tracing is off": messageOff, "an attempt was traced": messageTraced,
+	}
+	if table := readVocabulary(t); !maps.Equal(table.Log, lines) {
+		t.Errorf("the table has %v", table.Log)
 	}
 }
