@@ -7,7 +7,7 @@ can't be used is counted.
 from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.calendar import OffsetStep, zone_of
 from podtrail.reconstruction.clock_offset import offsets_by_watch
-from podtrail.reconstruction.correlator import WITHOUT_LINES, Correlator, Heard, Outcome
+from podtrail.reconstruction.correlator import HAVE_SPANS, WITHOUT_LINES, Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
@@ -17,6 +17,7 @@ from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import EventSeen, PodSeen, WatchReader
 
 __all__ = [
+    "HAVE_SPANS",
     "LAG",
     "LONGEST_LINE",
     "NO_ZONE",

@@ -25,6 +25,7 @@ _MOST_HELD = 8_192
 _MOST_WAITING = 4_096
 _NEVER = 1 << 70
 _OF_LEADER: Final = "attempts of another scheduler, which was the leader"
+HAVE_SPANS: Final = "attempts whose spans the scheduler exports itself"
 WITHOUT_LINES: Final = "attempts without a line in the log, taken for those of another replica"
 
 Heard = LineMeaning | EventSeen | PodSeen | LeaderSeen
@@ -47,13 +48,23 @@ class Outcome:
 class Correlator:
     """Feed it what is heard, by time; it gives attempts back once nothing more is expected of them."""
 
-    def __init__(self, told_until: int = 0, pods: Iterable[Incarnation] = (), *, own_only: bool = False) -> None:
+    def __init__(
+        self,
+        told_until: int = 0,
+        pods: Iterable[Incarnation] = (),
+        *,
+        own_only: bool = False,
+        with_spans: bool = True,
+    ) -> None:
         """Attempts that ended until `told_until` are told already, as are those that `pods` say.
 
         With `own_only`, what Events and Pods alone tell is another's where the log says that its scheduler is not the
         leader, or that there are elections and of its own attempts it would tell.
+
+        Without `with_spans`, attempts are left out whose spans the scheduler exports itself, as its log says.
         """
         self._own_only = own_only
+        self._with_spans = with_spans
         self.outcome = Outcome()
         self._book = PodRegistry()
         self._book.restore(pods)
@@ -215,7 +226,11 @@ class Correlator:
             pod = self._book.whose(draft)
             ended.uid = pod.uid
             if draft.end > max(self._told_until, pod.told_before):
-                yield self._rebuilt(draft, pod)
+                rebuilt = self._rebuilt(draft, pod)
+                if not self._with_spans and self._log.spans_elsewhere.claim(draft):
+                    self.outcome.notes[HAVE_SPANS] += 1
+                else:
+                    yield rebuilt
 
     def _rebuilt(self, draft: Draft, pod: Incarnation) -> Rebuilt:
         identity = self._book.identify(draft, pod, self._log.covered)

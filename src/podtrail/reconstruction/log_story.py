@@ -15,11 +15,14 @@ from podtrail.reconstruction.open_attempts import OpenAttempts
 from podtrail.reconstruction.pods import FOREVER, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.scheduling_queue import ObservedQueue
+from podtrail.reconstruction.spans_elsewhere import SpansElsewhere
 from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
 _ENDS_FROM = 2
 """The verbosity from which on each attempt has a line."""
+_ALL = 1_000_000
+"""The sampling rate per million at which each attempt has spans."""
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _NODE_SCORE = re.compile(r"\{(?:Name:)?([^ {}]{1,253}) (?:Score:)?(-?\d{1,9})\}")
 """In the list of a plugin's scores that 1.20 to 1.22 log."""
@@ -41,6 +44,7 @@ class LogStory:
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
         self.leadership = Leadership()
+        self.spans_elsewhere = SpansElsewhere()
         self.first = 0
         self.newest = 0
         self.begins = 0
@@ -297,7 +301,18 @@ class LogStory:
         self._verbosity, self._next_verbosity = self._next_verbosity, 0
         self.begins = self.ends = 0
         self.leadership.begin_anew(told.origin, told.time)
+        self.spans_elsewhere.begin_anew(told.origin, told.time)
         self.attempts.cut("the scheduler started anew", told.origin)
+
+    def _spans_on(self, told: LineMeaning) -> None:
+        rate = _count(told.values.get("samplingRatePerMillion")) or 0
+        self.spans_elsewhere.turn_on(told.origin, told.time, of_all=rate >= _ALL)
+
+    def _spans_off(self, told: LineMeaning) -> None:
+        self.spans_elsewhere.turn_off(told.origin, told.time)
+
+    def _has_spans(self, told: LineMeaning) -> None:
+        self.spans_elsewhere.note(told.pod, told.time, _name(told, "result"))
 
     def _leads(self, told: LineMeaning) -> None:
         if not self.leadership.is_scheduler_lease(_name(told, "lock")):
@@ -350,6 +365,9 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.LEADING: LogStory._leads,
     Kind.LED: LogStory._leads,
     Kind.WAITING: LogStory._leads,
+    Kind.SPANS_ON: LogStory._spans_on,
+    Kind.SPANS_OFF: LogStory._spans_off,
+    Kind.HAS_SPANS: LogStory._has_spans,
 }
 
 

@@ -10,7 +10,19 @@ _UID = re.compile(
     rb'\{"name":"(?P<name>[a-z0-9.-]{1,253})","(?:generateName":"[^"]{0,253}","|)namespace":"(?P<namespace>[a-z0-9-]{1,63})",'
     rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
 )
-OF_NO_POD = frozenset({Kind.PANICKED, Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
+OF_NO_POD = frozenset(
+    {
+        Kind.PANICKED,
+        Kind.PROFILE,
+        Kind.VERBOSITY,
+        Kind.STARTED,
+        Kind.LEADING,
+        Kind.LED,
+        Kind.WAITING,
+        Kind.SPANS_ON,
+        Kind.SPANS_OFF,
+    }
+)
 
 
 @remembering(65_536, 320)  # a namespace has 63 characters at most, a name 253

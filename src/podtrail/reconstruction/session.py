@@ -57,11 +57,13 @@ class Session:
         *,
         profiles: Collection[str] = (),
         zone: tzinfo | None = None,
+        with_spans: bool = True,
     ) -> None:
         """`checkpoint` is what an earlier session gave: what it told is not told again.
 
         With `profiles`, only attempts of these and of unknown profile are told.
         `zone` is that of the logs' times; None: derived, else UTC.
+        Without `with_spans`, attempts are left out whose spans the scheduler exports itself, as its log says.
 
         Raises:
             ValueError: `checkpoint` is none that can be read.
@@ -72,7 +74,7 @@ class Session:
         told_until = read_told_until(checkpoint, now) if checkpoint else 0
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
         self.line_counts: dict[str, LineCounts] = {"log": LineCounts(), "watch": LineCounts()}
-        self._correlator = Correlator(told_until, pods, own_only=True)
+        self._correlator = Correlator(told_until, pods, own_only=True, with_spans=with_spans)
         self._started = now
         self._logs: dict[str, _Log] = {}
         self._watch = WatchReader(self.line_counts["watch"])

@@ -49,6 +49,9 @@ class Kind(StrEnum):
     LEADING = "the scheduler becomes leader"
     LED = "the scheduler is no longer leader"
     WAITING = "the scheduler waits to be leader"
+    SPANS_ON = "the scheduler exports spans of its attempts"
+    SPANS_OFF = "the scheduler no longer exports spans"
+    HAS_SPANS = "spans of an attempt were exported"
 
 
 MESSAGES: Final = {
@@ -147,6 +150,9 @@ MESSAGES: Final = {
         Kind.STARTED: ("Starting Kubernetes Scheduler", "Starting Kubernetes Scheduler version"),
         Kind.LEADING: ("Successfully acquired lease",),
         Kind.WAITING: ("Attempting to acquire leader lease...",),
+        Kind.SPANS_ON: ("Scheduling attempts are traced",),
+        Kind.SPANS_OFF: ("Tracing failed and is off until the scheduler restarts",),
+        Kind.HAS_SPANS: ("Scheduling attempt was traced",),
         Kind.LED: (
             "Requested to terminate, exiting",
             "Leaderelection lost",

@@ -119,7 +119,11 @@ class KubeSchedulerConfig(Model):
         description="Only attempts of these profiles (`schedulerName` of Pods), and those whose profile nothing "
         "tells; empty: of all.",
     )
-
+    traced_attempts: Literal["omit", "keep"] = Field(
+        "omit",
+        description="Attempts whose spans podtrail-kube-scheduler exports itself, as its log says: `omit`, for they "
+        "come by OTLP, or `keep`, if its spans go elsewhere.",
+    )
     checkpoint: str = Field(
         "",
         description="A file that outlives the process: what was told before a restart is not told again, and attempts "

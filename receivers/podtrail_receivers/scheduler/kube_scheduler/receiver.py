@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from podtrail.component import Consumer, Context, LiveSource
 from podtrail.otlp import Batch, Group
-from podtrail.reconstruction import NO_ZONE, WITHOUT_LINES, Session, zone_of
+from podtrail.reconstruction import HAVE_SPANS, NO_ZONE, WITHOUT_LINES, Session, zone_of
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.scheduler.kube_scheduler.checkpoint_file import CheckpointFile
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
@@ -54,8 +54,8 @@ class KubeSchedulerReceiver:
         self._log = context.log
         self._file = CheckpointFile(config.checkpoint, context) if config.checkpoint else None
         self._zone = zone_of(config.log.timezone) if config.log is not None and config.log.timezone else None
-        self._warned_of_zone = self._warned_of_lines = False
-        self._session = Session(time.time_ns(), profiles=config.profiles, zone=self._zone)
+        self._warned_of_zone = self._warned_of_lines = self._said_omitted = False
+        self._session = self._new_session()
         self._room = asyncio.Event()
         self._room.set()
         self._logs = LogSource(config.log, context) if config.log is not None else None
@@ -72,7 +72,7 @@ class KubeSchedulerReceiver:
         """Open what can be opened. StartError when a source is misconfigured; one that is away is waited for."""
         if self._file is not None and (checkpoint := await asyncio.to_thread(self._file.read)) is not None:
             try:
-                self._session = Session(time.time_ns(), checkpoint, profiles=self._config.profiles, zone=self._zone)
+                self._session = self._new_session(checkpoint)
             except ValueError as error:
                 self._file.passed_over(error)
         if self._page is not None:
@@ -108,6 +108,7 @@ class KubeSchedulerReceiver:
                 await self._give(self._session.expire(self._now()), consume)
                 self._report_waiting(self._now())
                 self._warn_of_missing_lines()
+                self._say_omitted()
                 self._report_live()
                 if time.monotonic() - written > _CHECKPOINT_PERIOD:
                     self._write_checkpoint()
@@ -132,6 +133,20 @@ class KubeSchedulerReceiver:
             return min(now, self._session.newest)
         until = self._logs.read_until
         return now if until is None else min(now, max(until, self._session.newest))
+
+    def _new_session(self, checkpoint: Mapping[str, Any] | None = None) -> Session:
+        config = self._config
+        with_spans = config.traced_attempts == "keep"
+        return Session(time.time_ns(), checkpoint, profiles=config.profiles, zone=self._zone, with_spans=with_spans)
+
+    def _say_omitted(self) -> None:
+        """Log once that the scheduler's own spans are expected instead of its log's attempts."""
+        if not self._said_omitted and HAVE_SPANS in self._session.outcome.notes:
+            self._said_omitted = True
+            self._log.info(
+                "the scheduler exports spans of its attempts: those of its log that have spans are left out; if its "
+                "spans go elsewhere, set traced_attempts: keep"
+            )
 
     def _report_waiting(self, now: int) -> None:
         """Report Pods that wait for a node, or no longer do: an attempt may never tell of them."""
