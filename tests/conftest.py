@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from podtrail.config.secret_keys import forget_secrets
 from tests.sizes import large
 
 pytest_plugins = [
@@ -33,6 +34,14 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, suppress_health_check=_SLOW, max_examples=1000)
 settings.load_profile("podtrail")
+
+
+@pytest.fixture(autouse=True)
+def _secrets_of_one_test() -> Iterator[None]:
+    """Have the secrets that a test configures be unknown to the next."""
+    yield
+    forget_secrets()
+
 
 # A shell starts what runs in the background with Ctrl-C ignored, and so it would stay in every process started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from podtrail.component import Context, Factory
 from podtrail.component.refusals import Refusing
+from podtrail.config.secret_keys import redacted
 from podtrail.config.types import Endpoint, Model, PositiveDuration, format_duration
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _state(since: int | None, refusing: Refusing | None, now: int) -> dict[str, 
     state = {"status": "Server available", "upSince": _utc(since), "uptime": format_duration(now - since)}
     if refusing is not None:
         lasts = format_duration((now - refusing.since) // _SECOND * _SECOND)
-        state["status"] = f"Server available, but refuses all spans for {lasts}: {refusing.reason}"
+        state["status"] = f"Server available, but refuses all spans for {lasts}: {redacted(refusing.reason)}"
         state["refusingSince"] = _utc(refusing.since)
     return state
 

@@ -5,19 +5,23 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from podtrail_extensions import health_check
 
 from podtrail.cli.print_config import to_yaml
 from podtrail.cli.reading import Failed
-from podtrail.config import Document
+from podtrail.component.refusals import Refusing
+from podtrail.config import ConfigError, Document
 from podtrail.config.problem import Position, Problem, Source
 from podtrail.config.redaction import Redaction
-from podtrail.config.secret_keys import REDACTED
-from podtrail.config.types import Headers, Model, Secret
+from podtrail.config.secret_keys import REDACTED, redacted
+from podtrail.config.types import SECOND, Headers, Model, Secret
+from podtrail.pipeline.settings import read_settings
 from podtrail.service.logs import ConsoleFormatter, JsonFormatter
 
 PLANTED = "hunter2-hunter2"
@@ -140,6 +144,26 @@ CORPUS = [
     "glpat-planted-planted-planted",
     "xoxb-planted-planted",
     "-----BEGIN RSA PRIVATE KEY-----\nplanted\n-----END RSA PRIVATE KEY-----",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nplanted\n-----END PGP PRIVATE KEY BLOCK-----",
+    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYplanted",
+    "proxy-authorization: Basic dXNlcjpwbGFudGVk",
+    "SharedAccessSignature sr=https%3A%2F%2Fx&sig=planted%3D&se=1&skn=k",
+    f'PlainLoginModule required username="u" password="{TOKEN}";',
+    f"ScramLoginModule required username='u' password='{TOKEN}';",
+    f'{{"user": "u", "password":"{TOKEN}"}}',
+    f'{{\\"apiKey\\": \\"{TOKEN}\\"}}',
+    f"x-api-key: {TOKEN}",
+    f"Cookie: session={TOKEN}",
+    f"Authorization: ApiKey {TOKEN}",
+    f"bearer_token: {TOKEN}",
+    "https://hooks.slack.com/services/T000/B000/planted",
+    "sk_live_plantedplantedplanted",
+    "pypi-AgEIplantedplantedplanted",
+    f"kafka-configs --password {TOKEN}",
+    f"//user:{TOKEN}@host/path",
+    f"user:{TOKEN}@host",
+    f"https://user:p%40{TOKEN}%3A@host/x",
+    f"https://user:p@ss:w@{TOKEN}@host/x",
 ]
 ORDINARY = [
     "https://collector.example:4317/v1/traces",
@@ -153,6 +177,11 @@ ORDINARY = [
     "0/34 nodes are available: 34 Insufficient cpu.",
     "localhost:4317, 127.0.0.1:4318 and [::1]:8888",
     "2026-11-28T23:16:38.000Z",
+    "exporters::kafka::auth::sasl::password: must be text",
+    "the token: /etc/podtrail/token1 can't be read",
+    "write a secret: name and key",
+    "exporter x with token: 401",
+    "basic authentication (RFC 7617) asks for user and password",
 ]
 
 
@@ -163,6 +192,15 @@ def shown_by_print_config(text: str) -> str:
 
 def record(text: str) -> logging.LogRecord:
     return logging.makeLogRecord({"name": "podtrail", "msg": text})
+
+
+def shown_by_health_check(text: str) -> str:
+    return health_check._state(0, Refusing(0, text), 60 * SECOND)["status"]
+
+
+def shown_as_place(text: str) -> str:
+    """A key that is not known."""
+    return Problem(Position(Source("c.yaml")), ("exporters", text), "").headline
 
 
 def shown_by_command(text: str) -> str:
@@ -182,6 +220,8 @@ SHOWN: Mapping[str, Callable[[str], str]] = {
     "support bundle": lambda text: Redaction({}).text(text),
     "configuration in a support bundle": lambda text: str(Redaction({}).configuration({"anything": text})["anything"]),
     "print-config": shown_by_print_config,
+    "health check": shown_by_health_check,
+    "place of an error": shown_as_place,
     "error": lambda text: Problem(Position(Source("c.yaml")), (), text).headline,
     "log": lambda text: json.loads(JsonFormatter().format(record(text)))["msg"],
     "failure of a command": shown_by_command,
@@ -221,3 +261,50 @@ def test_values_of_files_and_variables_are_shown_by_their_origin(tmp_path: Path)
     redaction = Redaction({}, document.from_files)
     assert redaction.configuration(document.plain()["exporters"]["x"])["a"] == REDACTED
     assert TOKEN not in redaction.text(f"refused: {TOKEN}")
+
+
+KNOWN = "correct horse/b@ttery"
+
+
+@pytest.mark.parametrize(
+    ("written", "secret"),
+    [
+        ("{endpoint: 'localhost:1', headers: {x-anything: 'SECRET'}}", KNOWN),
+        ("{endpoint: 'localhost:1', auth: {password: 'SECRET'}}", KNOWN),
+        ("{endpoint: 'http://user:SECRET@localhost:1'}", "c0rrect-horse"),
+        ("{endpoint: 'localhost:1', headers: {x: 'a ${file:FILE} b'}}", KNOWN),
+        ("{endpoint: '${file:FILE}'}", "staplers"),
+        ("{endpoint: '${env:MY_TOKEN}'}", KNOWN),
+    ],
+)
+def test_a_secret_of_the_configuration_is_known_to_all_outputs(written: str, secret: str, tmp_path: Path) -> None:
+    """Wherever a library puts it, without a shape: as it is, in an URL, in JSON, with backslashes."""
+    (tmp_path / "secret").write_text(f"{secret}\n")
+    written = written.replace("SECRET", secret).replace("FILE", str(tmp_path / "secret"))
+    text = f"exporters: {{otlp_grpc: {written}}}\nreceivers: {{otlp: }}\nservice: {{pipelines: {{}}}}\n"
+    with pytest.raises(ConfigError):
+        read_settings(Document.from_text(text, "c.yaml", {"MY_TOKEN": secret}))
+    for form in (secret, quote(secret, safe=""), quote(secret), json.dumps(secret), repr(secret)):
+        for output, show in SHOWN.items():
+            assert secret not in (told := show(f"it failed: {form}.")), output
+            assert form not in told, output
+            assert "it failed" in told, output
+
+
+def test_a_secret_that_is_a_word_is_taken_out_where_it_is_the_whole_word(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("sampled")
+    Document.from_text(f"exporters: {{x: {{a: '${{file:{tmp_path}/secret}}'}}}}", "c.yaml", {})
+    assert (
+        redacted("resampled spans were sampled by resampledness") == f"resampled spans were {REDACTED} by resampledness"
+    )
+
+
+def test_what_stands_around_a_short_secret_of_a_file_and_in_keys_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "pin").write_text("4711")
+    written = {"pin": f"a-${{file:{tmp_path}/pin}}-b", "list": [f"${{file:{tmp_path}/pin}}"]}
+    keys = {f"amqp://u:{TOKEN}@a": 1, f"amqp://u:{TOKEN}2@a": 2}
+    document = Document.from_mapping({"exporters": {"x": written | keys}}, environ={})
+    shown = Redaction({}, document.from_files).configuration(document.plain()["exporters"]["x"])
+    assert shown == {"pin": REDACTED, "list": [REDACTED], f"amqp://{REDACTED}@a": 1, f"amqp://{REDACTED}@a 2": 2}
+    assert TOKEN not in to_yaml(document, {})
+    assert "4711" not in to_yaml(document, {})

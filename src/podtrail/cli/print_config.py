@@ -113,7 +113,7 @@ def _redact(node: Node, shapes: list[Shape], key: str = "") -> Any:
             entries = node.entries
             named = next((str(plain(entries[name].value)) for name in ("key", "name") if name in entries), "")
             return {
-                below: _redact(entry.value, _below(shapes, below), named if below == "value" else below)
+                redacted(below): _redact(entry.value, _below(shapes, below), named if below == "value" else below)
                 for below, entry in entries.items()
             }
 

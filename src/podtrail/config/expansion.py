@@ -14,6 +14,7 @@ from podtrail.config.files import read_text
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.problem import ConfigError, Path, Position, Problem
 from podtrail.config.reader import read_yaml
+from podtrail.config.secret_keys import is_secret_key, parts_of, remember_secrets
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MARK: Final = re.compile(r"\$\$|\$\{|\}")
@@ -27,6 +28,11 @@ class _Reference:
     """What stands between `${` and `}`: text and further references."""
 
     parts: tuple["str | _Reference", ...]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it stands for what a file has."""
+        return bool(self.parts) and str(self.parts[0]).startswith("file:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Expander:
             if len(parts) == 1 and isinstance(parts[0], _Reference):
                 return self._resolve(parts[0], node.position, path, depth)
             joined = self._join(parts, node.position, path, depth)
+            if any(isinstance(part, _Reference) and part.is_file for part in parts):
+                self.from_files.add(joined)
             origin = node.origin or (text if any(isinstance(part, _Reference) for part in parts) else "")
             return replace(node, value=joined, origin=origin, spelled=joined if node.spelled is not None else None)
         except ValueError as error:
@@ -103,6 +111,7 @@ class Expander:
                 return ScalarNode(None, at)
             if isinstance(included, ScalarNode) and included.value is not None:
                 self.from_files.update((str(included.value), text.strip()))
+                remember_secrets(parts_of((str(included.value), text.strip())))
             return self.expand(replace(included, spelled=text, origin=f"${{{uri}}}"), path, depth + 1)
         raise ValueError(f"${{{uri}}} is no reference podtrail knows: env, file and yaml are")
 
@@ -112,6 +121,8 @@ class Expander:
             raise ValueError(f"{name!r} is no name of an environment variable")
         value = self.environ.get(name)
         origin = f"${{env:{name}}}"
+        if value is not None and is_secret_key(name):
+            remember_secrets(parts_of((value,)))
         if value is not None and not _is_utf8(value):
             raise ValueError(f"the environment variable {name} is not UTF-8")
         if value is None and has_default:

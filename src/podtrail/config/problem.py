@@ -52,7 +52,7 @@ class Problem:
     @property
     def headline(self) -> str:
         """`file:line:col: path::to::key: what`, one line."""
-        path = "::".join(map(str, self.path))
+        path = "::".join(redacted(str(part)) for part in self.path)
         return printable(": ".join(part for part in (str(self.position), path, redacted(self.message)) if part))
 
     @property

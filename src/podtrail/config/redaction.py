@@ -4,14 +4,22 @@ Beyond what a component declares a secret this goes by sight (`podtrail.config.s
 from an environment variable is shown by its name, what comes from a file (`${file:…}`) is not shown.
 """
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
 
-from podtrail.config.secret_keys import REDACTED, is_secret_key, redacted
+from podtrail.config.secret_keys import (
+    REDACTED,
+    credentials_in,
+    forms_of,
+    is_secret_key,
+    parts_of,
+    pattern_of,
+    redacted,
+    remember_secrets,
+)
 from podtrail.config.shape import Shape
 
 _LEAST: Final = 6
@@ -36,12 +44,14 @@ class Redaction:
         self._used: set[str] = set()
         """What of the environment stands in the configuration."""
         self._secrets = {value for name, value in environment.items() if is_secret_key(name) and len(value) >= _LEAST}
-        self._secrets.update(part for value in from_files for part in _parts(value) if len(part) >= _LEAST)
+        # A value around one of a file's is not looked for in other text.
+        whole = [one for one in from_files if not any(other != one and other in one for other in from_files if other)]
+        self._secrets.update(parts_of(whole))
 
     def learn(self, written: Any, model: type[BaseModel] | None = None) -> None:
         """Remember what must not be shown of a part of a configuration, so that `text` finds it elsewhere."""
         self._used.update(value for one in _strings(written) for value in self._named if value in one)
-        self._secrets.update(one for one in _secrets(written, _shapes(model)) if len(one) >= _LEAST)
+        self._secrets.update(secrets_in(written, model))
 
     def configuration(self, written: Any, model: type[BaseModel] | None = None) -> Any:
         """Return a part of a configuration (plain values, as the user wrote them) without secrets.
@@ -55,18 +65,15 @@ class Redaction:
     def text(self, text: str) -> str:
         """Return text from a log or metric without what is known that must not be shown, and without users of URLs."""
         text = self._by_name(text, self._used)
-        # In a line of JSON quotes and backslashes are written otherwise.
-        written = self._secrets | {json.dumps(secret, ensure_ascii=False)[1:-1] for secret in self._secrets}
-        for secret in sorted(written, key=len, reverse=True):
-            text = text.replace(secret, REDACTED)
-        return redacted(text)
+        found = pattern_of({form for secret in self._secrets for form in forms_of(secret)})
+        return redacted(text if found is None else found.sub(REDACTED, text))
 
     def _redact(self, value: Any, shapes: Sequence[Shape]) -> Any:
         match value:
             case None | bool():
                 return value
             case Mapping():
-                return {key: self._below(value, key, shapes) for key in value}
+                return _each_once((self._key(key), self._below(value, key, shapes)) for key in value)
             case list() | tuple():
                 return [self._redact(one, _under(shapes, at)) for at, one in enumerate(value)]
             case _ if any(shape.is_secret for shape in shapes) or str(value) in self._from_files:
@@ -75,6 +82,9 @@ class Redaction:
                 return self._told(value)
             case _:
                 return value
+
+    def _key(self, key: Any) -> Any:
+        return self.text(key) if isinstance(key, str) else key
 
     def _below(self, mapping: Mapping[Any, Any], key: Any, shapes: Sequence[Shape]) -> Any:
         value = mapping[key]
@@ -124,9 +134,29 @@ def _secrets(value: Any, shapes: Sequence[Shape], key: str = "") -> Iterator[str
                 yield from _secrets(inner, _under(shapes, at), key)
         case str():
             if any(shape.is_secret for shape in shapes) or is_secret_key(key):
-                yield from _parts(value)
+                yield from parts_of((value,))
+            for start, end in credentials_in(value):
+                yield from parts_of((value[start:end],))
+                yield value[start:end].partition(":")[2]
 
 
-def _parts(secret: str) -> Iterable[str]:
-    """Return a secret and what it is made of: of `Bearer abc` also `abc`, of several lines each."""
-    return {secret, *(part for part in re.split(r"[\s:,=]+", secret) if len(part) >= 2 * _LEAST), *secret.splitlines()}
+def secrets_in(written: Any, model: type[BaseModel] | None = None) -> Iterable[str]:
+    """Return what must not be shown of a part of a configuration, and is long enough to be looked for elsewhere."""
+    return {one for one in _secrets(written, _shapes(model)) if len(one) >= _LEAST}
+
+
+def remember(written: Any, model: type[BaseModel] | None = None) -> None:
+    """Have no log, error or answer of this process repeat the secrets of a part of a configuration."""
+    remember_secrets(secrets_in(written, model))
+
+
+def _each_once(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return pairs as a mapping; of keys that are alike without their secrets the later have a number."""
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        number, name = 1, key
+        while name in found:
+            number += 1
+            name = f"{key} {number}"
+        found[name] = value
+    return found

@@ -10,6 +10,7 @@ from podtrail.config.config_folder import configured_in
 from podtrail.config.ids import parse_id
 from podtrail.config.nodes import MapNode, ScalarNode, child, descend, place_of, plain
 from podtrail.config.problem import Path, did_you_mean, in_order
+from podtrail.config.redaction import remember
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
 from podtrail.pipeline.authenticator_references import check_authenticators
@@ -208,14 +209,16 @@ class _Reading:
         if factory is None:
             return None
         before = len(self._check.problems)
+        written = descend(self._root, path)
+        as_written = None if written is None else plain(written)
+        remember(as_written, factory.Config)
         config = self._check.read(factory.Config, path)
         if section in self._idle:
             self._check.warnings += self._check.problems[before:]
             del self._check.problems[before:]
         if config is None:
             return None
-        written = descend(self._root, path)
-        return ComponentSettings(text, factory, config, None if written is None else plain(written))
+        return ComponentSettings(text, factory, config, as_written)
 
     def _service(
         self, sections: Mapping[str, Mapping[str, Any]]
