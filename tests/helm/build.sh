@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds helm 3 and 4 and kubeconform, which try charts/podtrail, from the modules of go.mod.
+# Builds what tries charts/podtrail: helm 3 and 4 and kubeconform, from the modules of go.mod, and schemas of Kubernetes.
 #   build.sh [folder]     default: ${XDG_CACHE_HOME:-~/.cache}/podtrail/helm, where the tests look
 # What is there already in the versions of go.mod is kept.
 set -euo pipefail
@@ -29,3 +29,13 @@ build() {
 build helm3 helm.sh/helm/v3/cmd/helm helm.sh/helm/v3 helm.sh/helm/v3/internal/version.version
 build helm4 helm.sh/helm/v4/cmd/helm helm.sh/helm/v4 helm.sh/helm/v4/internal/version.version
 build kubeconform github.com/yannh/kubeconform/cmd/kubeconform github.com/yannh/kubeconform main.version
+
+# The schemas of the three newest minor releases are in Kubernetes' own module.
+for version in v1.35.8 v1.36.5 v1.37.2; do
+  [ ! -e "$folder/schemas/$version" ] || continue
+  echo "helm: schemas of Kubernetes $version" >&2
+  module=$(cd / && go mod download -json "k8s.io/kubernetes@$version" | sed -nE 's/^\t"Dir": "(.*)",?$/\1/p')
+  python3 schemas.py "$module/api/openapi-spec/swagger.json" "$part/schemas"
+  mkdir -p "$folder/schemas"
+  mv "$part/schemas" "$folder/schemas/$version"
+done

@@ -1,6 +1,6 @@
 """`./dev docs [--check]`: every generated page of docs/ at once, written anew or, with --check, compared.
 
-So are the dashboards of docker/monitoring/.
+So are the dashboards of docker/monitoring/ and, where Helm is, docker/kubernetes/ from the chart (manifests.py).
 
 Exit code 1 with --check: a page is not what the code says, or belongs to nothing any more.
 """
@@ -11,7 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podtrail.component import registry
-from tools.docs import cli, components, configuration, dashboards, metrics, policies, rooms, scaling, scheduler
+from tools.docs import (
+    cli,
+    components,
+    configuration,
+    dashboards,
+    manifests,
+    metrics,
+    policies,
+    rooms,
+    scaling,
+    scheduler,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,6 +50,15 @@ def generated(docs: Path) -> Mapping[Path, str]:
     }
 
 
+def of_the_chart(root: Path) -> Mapping[Path, str]:
+    """Return the text of what comes of charts/podtrail, by path; without Helm, which is then said, only its copies."""
+    program = manifests.helm()
+    if program is None:
+        print("docker/kubernetes/ was not compared with the chart: there is no helm; tests/helm/build.sh builds it")
+    of_helm = manifests.rendered(root, program) if program else {}
+    return {**of_helm, **manifests.with_image(root), **manifests.copied(root)}
+
+
 def stale(docs: Path, pages: Mapping[Path, str]) -> list[Path]:
     """Return the pages that are not as they should be: changed, missing, or of a policy that is gone."""
     changed = [path for path, text in pages.items() if not path.exists() or path.read_text("utf-8") != text]
@@ -50,7 +70,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev docs", description="Write the generated pages of docs/.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when a page is stale")
     check = parser.parse_args().check
-    pages = generated(DOCS)
+    pages = {**generated(DOCS), **of_the_chart(DOCS.parent)}
     found = stale(DOCS, pages)
     for path in found:
         if not check and path in pages:
