@@ -274,9 +274,9 @@ class ControlPlane:
         """Asks the kube-scheduler, or one of several, for /metrics for example."""
         return self._api(self.scheduler_ports[scheduler], "admin").get(path)
 
-    def scheduler_put(self, path: str, body: Any) -> Any:
-        """Sends the kube-scheduler what is put at /debug/flags/v for example."""
-        return self._api(self.scheduler_port, "admin").request("PUT", path, body)
+    def scheduler_put(self, path: str, body: Any, *, scheduler: str = "kube-scheduler") -> Any:
+        """Sends the kube-scheduler, or one of several, what is put at /debug/flags/v for example."""
+        return self._api(self.scheduler_ports[scheduler], "admin").request("PUT", path, body)
 
     def user(self, name: str, *groups: str) -> Path:
         """Issues a client certificate and returns a kubeconfig with it."""

@@ -90,7 +90,7 @@ def _share(fact: _Fact, attempts: list[Attempt]) -> str:
 
 def table(recordings: Callable[[str, str], Recording]) -> str:
     """Return the table in Markdown, of equal rows one; `recordings` gives the one of a version and a run's name."""
-    rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    rows: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
     for run in RUNS:
         if run.story != "plain":
             continue
@@ -98,10 +98,15 @@ def table(recordings: Callable[[str, str], Recording]) -> str:
         for source in ("log", "watch", "both"):
             for minor in VERSIONS:
                 cells = _cells(recordings(minor, run.name), source)
-                rows.setdefault((level if source != "watch" else "any", source, cells), []).append(minor)
+                row = rows.setdefault((level if source != "watch" else "any", cells), {})
+                if minor not in row.setdefault(source, []):
+                    row[source].append(minor)
     titles = ("version", "`-v`", "source", "attempts", *(fact.title for fact in _FACTS))
     lines = [titles, ("---",) * len(titles)]
-    lines += [(_versions(minors), level, source, *cells) for (level, source, cells), minors in rows.items()]
+    for (level, cells), row in rows.items():
+        equal = len({tuple(minors) for minors in row.values()}) == 1
+        for sources, minors in [(", ".join(row), next(iter(row.values())))] if equal else row.items():
+            lines.append((_versions(minors), level, sources, *cells))
     return "\n".join(f"|{'|'.join(f' {cell} ' if cell != '---' else cell for cell in line)}|" for line in lines)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from podtrail.reconstruction import read_attempts
 from podtrail.reconstruction.metrics import leader_status
 from tests.envtest.control_plane import ControlPlane
-from tests.reconstruction.versions.matrix import Recording, Run, program
+from tests.reconstruction.versions.matrix import LOUD, Quiet, Recording, Run, program
 from tests.reconstruction.versions.watching import WATCHED, Watch
 from tests.reconstruction.versions.workload import Workload, prepare, until
 
@@ -25,6 +25,7 @@ _OTHER_ZONE: Final = "Asia/Kolkata"
 _HEADER: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ ([\w.]+):\d+\] ")
 _REQUESTS: Final = (b"round_trippers.go", b"request.go", b"helper.go", b"reflector.go", b"type.go", b"flags.go")
 """Sources of lines that show requests, watches and flags, not attempts: hundreds of kilobytes at -v=10."""
+_VERBOSITY: Final = b"FLAG: --v="
 _LEVELS: Final = (2, 5, 0, 10, 2)
 """What `-v` is one after the other in the story `changed`."""
 
@@ -56,8 +57,9 @@ class Stage:
             self._write(recording.watch(kind), "\n".join(each).encode())
         for name in schedulers.counted:
             self._write(recording.log(name), _without_requests((self._plane.folder / f"{name}.log").read_bytes()))
-        truth = {"counted": {name: dict(sorted(each.items())) for name, each in schedulers.counted.items()}}
-        recording.truth.write_text(json.dumps({**truth, "bound": bound}, indent=1) + "\n")
+        counted = {name: dict(sorted(each.items())) for name, each in schedulers.counted.items()}
+        quiet = schedulers.quiet._asdict()
+        recording.truth.write_text(json.dumps({"counted": counted, "quiet": quiet, "bound": bound}, indent=1) + "\n")
 
     def _plain(self, workload: Workload, schedulers: "_Schedulers") -> None:
         schedulers.start("kube-scheduler")
@@ -67,7 +69,7 @@ class Stage:
     def _changed(self, workload: Workload, schedulers: "_Schedulers") -> None:
         schedulers.start("kube-scheduler")
         for number, level in enumerate(_LEVELS):
-            self._plane.scheduler_put("/debug/flags/v", level)
+            schedulers.set_verbosity("kube-scheduler", level)
             workload.few(f"at-{number}-v{level}")
             schedulers.wait_until_idle("kube-scheduler")
         schedulers.count("kube-scheduler")
@@ -86,6 +88,20 @@ class Stage:
         schedulers.stop(second)
         workload.few("third")
         schedulers.count(first)
+
+    def _turned(self, workload: Workload, schedulers: "_Schedulers") -> None:
+        """The leader logs less and is killed; the next one logs all."""
+        first, second = "kube-scheduler", "kube-scheduler-second"
+        schedulers.start(first)
+        schedulers.start(second)
+        workload.few("loud")
+        schedulers.wait_until_idle(first)
+        schedulers.set_verbosity(first, 0)
+        workload.few("quiet")
+        schedulers.count(first)
+        schedulers.stop(first, kill=True)
+        workload.few("next")
+        schedulers.count(second)
 
     def _forget_lease(self) -> None:
         leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -108,7 +124,9 @@ class _Schedulers:
         self._program = program(minor)
         self._run = run
         self._running: set[str] = set()
+        self._verbosity = run.verbosity
         self.counted: dict[str, Counter[str]] = {}
+        self.quiet = Quiet("", Counter(), 0, 0)
 
     def start(self, name: str, *, leads: bool = True) -> None:
         """Start a scheduler; it leads if no other one does."""
@@ -126,6 +144,21 @@ class _Schedulers:
         """Add what a scheduler has counted since it started."""
         self.wait_until_idle(name)
         self.counted[name] += self._attempts(name)
+        if self._verbosity < LOUD and self.quiet.scheduler in ("", name):
+            self._end_quiet(name)
+
+    def set_verbosity(self, name: str, level: int) -> None:
+        """Have an idle scheduler log more or less from now on."""
+        if level < LOUD:
+            self.quiet = Quiet(name, self._attempts(name), time.time_ns(), 0)
+        elif self._verbosity < LOUD:
+            self._end_quiet(name)
+        self._plane.scheduler_put("/debug/flags/v", level, scheduler=name)
+        self._verbosity = level
+
+    def _end_quiet(self, name: str) -> None:
+        counted = self._attempts(name) - self.quiet.counted
+        self.quiet = Quiet(name, counted, self.quiet.since, time.time_ns())
 
     def wait_until_idle(self, name: str) -> None:
         """Wait until neither its count nor its log of attempts changes."""
@@ -177,7 +210,7 @@ def _without_requests(log: bytes) -> bytes:
     for line in log.splitlines(keepends=True):
         if header := _HEADER.match(line):
             keeps = header[1] not in _REQUESTS
-        if keeps or line.startswith(b"{"):
+        if keeps or line.startswith(b"{") or _VERBOSITY in line:
             kept.append(line)
     return b"".join(kept)
 

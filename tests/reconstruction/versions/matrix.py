@@ -49,7 +49,8 @@ class Run(NamedTuple):
     """TZ of its process."""
     format: str = "text"
     story: str = "plain"
-    """`plain`; `changed`: `-v` is raised and lowered; `handover`: two schedulers, whose leader changes."""
+    """`plain`; `changed`: `-v` is raised and lowered; `handover`: two schedulers, whose leader changes;
+    `turned`: the leader's `-v` is lowered before it changes."""
 
 
 RUNS: Final = (
@@ -61,7 +62,17 @@ RUNS: Final = (
     Run("json", 5, "America/St_Johns", format="json"),
     Run("changed", 2, "Asia/Kolkata", story="changed"),
     Run("handover", 2, "America/St_Johns", story="handover"),
+    Run("turned", 5, "Asia/Kolkata", story="turned"),
 )
+
+
+class Quiet(NamedTuple):
+    """What happened at less than `-v=2`, where a log does not tell of each attempt."""
+
+    scheduler: str
+    counted: Counter[str]
+    since: int
+    until: int
 
 
 class Recording:
@@ -103,6 +114,12 @@ class Recording:
     def counted(self) -> Counter[str]:
         """Attempts by result, as all schedulers counted them."""
         return sum(map(Counter, self.counted_by.values()), Counter[str]())
+
+    @property
+    def quiet(self) -> Quiet:
+        """Which attempts were counted at less than `-v=2`, and when that was, in Unix nanoseconds."""
+        told = self._truth["quiet"]
+        return Quiet(told["scheduler"], Counter(told["counted"]), told["since"], told["until"])
 
     @property
     def bound(self) -> dict[str, str]:
