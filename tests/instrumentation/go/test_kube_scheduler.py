@@ -20,7 +20,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from podtrail.cli import main
-from podtrail.otlp import read_request
+from podtrail.otlp import SpanView, read_request, split
+from podtrail.reconstruction import Session
 from podtrail.reconstruction.configz import configz_generation
 from podtrail.recording import RecordingWriter
 from tests.built import BUILT
@@ -241,6 +242,44 @@ def test_spans_say_the_same_as_the_log_the_metrics_and_the_api_server(
     assert set(ids.values()) == {1}
     lines = [line for line in log.read_text().splitlines() if f'pod="{cluster.namespace}/' in line]
     _agrees_with_the_log("\n".join(lines), collector)  # the log of the scheduler before it is in the same file
+
+
+@pytest.mark.parametrize("rate", [ALL // 2, ALL])
+@pytest.mark.parametrize("verbosity", [0, 2])
+def test_an_attempt_with_spans_is_not_rebuilt_from_the_log_as_well(
+    control_plane: Any,
+    cluster: Cluster,
+    start: Callable[..., Path],
+    collector: Collector,
+    rate: int,
+    verbosity: int,
+) -> None:
+    cluster.nodes(2)
+    log = start({"endpoint": collector.endpoint, "samplingRatePerMillion": rate}, f"-v={verbosity}")
+    begins = log.stat().st_size
+    names = [f"web-{number}" for number in range(12)]
+    for name in names:
+        cluster.create(name)
+    for name in names:
+        cluster.bound(name)
+    cluster.create("big", "100")
+    until(lambda: cluster.api.get(f"{cluster.pods}/big")["status"].get("conditions"))
+    control_plane.stop_one("kube-scheduler")  # the last spans have left
+    control_plane.start_scheduler({"profiles": [{"schedulerName": cluster.namespace}]})
+    session = Session(time.time_ns(), with_spans=False)
+    starts = log.read_bytes().rfind(b"Scheduling attempts are traced", 0, begins)
+    session.log("log", log.read_bytes()[log.read_bytes().rfind(b"\n", 0, starts) + 1 :], time.time_ns())
+    rebuilt = [SpanView(raw) for group in session.drain(time.time_ns()) for raw in split(group.spans)]
+    of_spans = [str(attributes(root)["k8s.pod.name"]) for root in roots(collector)]
+    of_log = [
+        str(root.attributes["k8s.pod.name"])
+        for root in rebuilt
+        if root.name == "SchedulePod" and root.attributes["k8s.pod.namespace"] == cluster.namespace
+    ]
+    assert rate < ALL or set(of_spans) >= {*names, "big"}
+    assert set(of_spans).isdisjoint(of_log)
+    if verbosity >= 2:
+        assert sorted({*of_spans, *of_log}) == sorted([*names, "big"])
 
 
 def _agrees_with_the_log(log: str, collector: Collector) -> None:
