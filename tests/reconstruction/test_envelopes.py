@@ -206,11 +206,15 @@ WITHOUT_YEAR: dict[str, Form] = {
     "UTF-16 without BOM": lambda lines: prefixed("")(lines).decode().encode("utf-16-le"),
 }
 KLOG_JSON: dict[str, Form] = {
-    "plain": records(lambda line: ONES | {"pod": {"name": "web-0", "namespace": "shop"}}),
-    "other keys first": records(lambda line: {"pod": {"name": "web-0", "namespace": "shop"}, **ONES}),
-    "CRI": prefixed(f"{STAMP} stderr F "),
-    "behind a prefix": prefixed("kube-scheduler-1  | "),
-    "Docker JSON": records(lambda line: {"log": line + "\n", "stream": "stderr", "time": STAMP}),
+    "other keys first": records(lambda line: {"pod": None, **json.loads(line)}),
+    "one behind the other": lambda lines: "".join(lines).encode(),
+    "records one behind the other": records(lambda line: {"event": line}, end=""),
+    "Docker JSON twice": records(lambda line: {"log": json.dumps({"log": line + "\n", "time": STAMP}) + "\n"}),
+    "quoted": lambda lines: "".join(f'"{line.replace(chr(34), chr(34) * 2)}"\n' for line in lines).encode(),
+    "an emptied file": lambda lines: b"\0" * 3_000_000 + prefixed("")(lines) + b"\0" * 9,
+    "Fluent Bit's stdout": lambda lines: "".join(
+        f'[{at}] s: [[1789765849.848779000, {{}}], {{"log"=>{json.dumps(line)}}}]\n' for at, line in enumerate(lines)
+    ).encode(),
     "Fluent Bit, merged": records(lambda line: {"date": 1, "kubernetes": {"a": "b"}, **json.loads(line)}),
     "OpenShift, structured": records(lambda line: {"@timestamp": STAMP, "structured": json.loads(line)}),
     "GKE": records(lambda line: {"timestamp": STAMP, "jsonPayload": json.loads(line)}),
@@ -246,16 +250,14 @@ def test_a_log_is_found_in_every_form(form: str) -> None:
     assert (counts.other, counts.unknown) == (1, {})
 
 
-@pytest.mark.parametrize("form", KLOG_JSON)
+@pytest.mark.parametrize("form", WITH_YEAR | WITHOUT_YEAR | KLOG_JSON)
 def test_json_of_klog_is_found_in_every_envelope(form: str) -> None:
-    line = json.dumps(ONES | {"pod": {"name": "web-0", "namespace": "shop"}}, separators=(",", ":"))
-    (told,), counts = read(KLOG_JSON[form]([line]))
-    assert (told.kind, told.pod, told.time // 1_000_000, counts.unknown) == (
-        Kind.BEGUN,
-        "shop/web-0",
-        MICROS // 1000,
-        {},
-    )
+    pods = [{"name": name, "namespace": "shop"} for name in ("web-0", "web-1")]
+    lines = [json.dumps(ONES | {"pod": pod}, separators=(",", ":")) for pod in pods]
+    told, counts = read((WITH_YEAR | WITHOUT_YEAR | KLOG_JSON)[form](lines))
+    assert [(one.kind, one.pod) for one in told] == [(Kind.BEGUN, "shop/web-0"), (Kind.BEGUN, "shop/web-1")]
+    assert {one.time // 1_000_000 for one in told} == {MICROS // 1000}
+    assert counts.unknown == {}
 
 
 def test_a_header_that_a_shipper_moved_to_fields_is_put_back() -> None:

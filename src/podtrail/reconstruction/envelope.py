@@ -34,6 +34,8 @@ _CURSOR: Final = b"__CURSOR="
 _REALTIME: Final = b"__REALTIME_TIMESTAMP="
 _IN_JSON = re.compile(rb'((?:[^"\\]|\\.)*)"')
 _IN_CSV = re.compile(rb'((?:[^"]|"")*)"')
+_QUOTED_JSON = re.compile(rb'"(?=\{ *(?:\\"|""))')
+"""What is ahead of JSON in quotes: of logfmt, of CSV."""
 _MONTH = re.compile(rb"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b")
 _GENERAL = re.compile(rb"(\d+(?:\.\d+)?|[A-Z][a-z]{2}\b| +|[:-])")
 _TAB: Final = b"#011"
@@ -45,6 +47,7 @@ _LONGEST_PREFIX: Final = 1024
 _DOCKER_PART: Final = 16_384
 """Bytes from which on Docker splits a line."""
 _DEEPEST: Final = 4
+_DECODER: Final = json.JSONDecoder()
 
 
 class Unwrapped(NamedTuple):
@@ -187,6 +190,10 @@ class Envelope:
             if inside := self._json(line[at:], written or _stamp_of(line[:at])[0], depth + 1):
                 self._prefix = _general(line[:at])
             return inside
+        if (quoted := _QUOTED_JSON.search(line, 0, _LONGEST_PREFIX)) and _is_json(
+            text := _unquoted(line[: quoted.end()], line[quoted.end() :])
+        ):
+            return self._json(text, written or _stamp_of(line[: quoted.start()])[0], depth + 1)
         found = _HEADER.search(line, 0, _LONGEST_PREFIX)
         at = found.start() if found else 0
         if at:
@@ -210,12 +217,15 @@ class Envelope:
 
     def _json(self, line: bytes, written: int | None, depth: int) -> list[Unwrapped]:
         """Return the lines that JSON encloses; the line itself if it encloses none."""
-        if _KLOG_JSON.match(line):
+        if _KLOG_JSON.match(line) and not are_joined(line):
             return [Unwrapped(line, written)]
         try:
             told = json.loads(line)
         except (ValueError, RecursionError):
-            return self._behind_prefix(line, written, depth)
+            parts = _parts(line) if are_joined(line) else []
+            return [one for part in parts for one in self._json(part, written, depth)] or self._behind_prefix(
+                line, written, depth
+            )
         if isinstance(told, dict) and isinstance(log := told.get("log"), str) and not is_framed(log):
             return self._docker(log, told, written, depth)
         texts = [*enclosed(told)]
@@ -256,6 +266,24 @@ def _join(beginning: bytes, line: bytes) -> bytes:
 def is_klog_json(line: bytes) -> bool:
     """Return True if a line is JSON of klog without an envelope."""
     return _KLOG_JSON.match(line) is not None
+
+
+def are_joined(line: bytes) -> bool:
+    """Return True if a line has several JSON objects one behind the other: in a string the quote would be escaped."""
+    return b'}{"' in line
+
+
+def _parts(line: bytes) -> list[bytes]:
+    """Return JSON objects that stand one behind the other; none if something else is there, too."""
+    text, at, parts = line.decode("utf-8", "replace"), 0, []
+    while at < len(text):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        parts.append(text[at:end].encode("utf-8", "replace"))
+        at = end
+    return parts
 
 
 def _is_json(text: bytes) -> bool:

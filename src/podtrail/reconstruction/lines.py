@@ -27,7 +27,8 @@ _DETECT: Final = 8
 class LineSplitter:
     """Takes a file piece by piece. A line that is too long comes with as many bytes as allowed and one more.
 
-    Files in UTF-16 and UTF-32, as PowerShell writes them, become UTF-8.
+    Files in UTF-16 and UTF-32, as PowerShell writes them, become UTF-8. NUL bytes are left out: a file that was emptied
+    while it was open, or that a power loss cut, begins or ends with any number of them.
     """
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
@@ -59,7 +60,7 @@ class LineSplitter:
 
     def _decoded(self, piece: bytes) -> bytes:
         if self._decoder is None:
-            return piece
+            return piece.replace(b"\0", b"") if b"\0" in piece else piece
         return self._decoder.decode(piece).encode("utf-8", "replace")
 
     def _split(self, piece: bytes) -> list[bytes]:

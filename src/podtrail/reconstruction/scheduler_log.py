@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
 from podtrail.reconstruction.calendar import Calendar, OffsetStep, offset_text, rfc3339
-from podtrail.reconstruction.envelope import Envelope, is_klog_json
+from podtrail.reconstruction.envelope import Envelope, are_joined, is_klog_json
 from podtrail.reconstruction.json_envelope import is_headerless
 from podtrail.reconstruction.klog import LONGEST_VALUE
 from podtrail.reconstruction.line_counts import LineCounts
@@ -134,7 +134,7 @@ class SchedulerLog:
                     yield held
                 if (told := self._text(raw, read, None)) is not None:
                     yield told
-            elif first == b"{" and is_klog_json(raw):
+            elif first == b"{" and is_klog_json(raw) and not are_joined(raw):
                 if (told := self._json(raw)) is not None:
                     yield told
             elif first.isdigit() and (whole := envelope.whole_of_runtime(raw)) is not None:
