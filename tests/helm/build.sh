@@ -39,3 +39,18 @@ for version in v1.35.8 v1.36.5 v1.37.2; do
   mkdir -p "$folder/schemas"
   mv "$part/schemas" "$folder/schemas/$version"
 done
+
+# crds MODULE VERSION FILE...: the custom resources that the chart makes, from the projects that define them.
+crds() {
+  local module
+  [ -e "$folder/crds/$(basename "${!#}")" ] && return
+  echo "helm: custom resources of $1 $2" >&2
+  module=$(cd / && go mod download -json "$1@$2" | sed -nE 's/^\t"Dir": "(.*)",?$/\1/p')
+  shift 2
+  mkdir -p "$part/crds" "$folder/crds"
+  for name in "$@"; do install -m 0644 "$module/$name" "$part/crds/"; done
+  mv "$part/crds"/* "$folder/crds/"
+}
+crds github.com/prometheus-operator/prometheus-operator v0.85.0 \
+  example/prometheus-operator-crd/monitoring.coreos.com_{prometheusrules,servicemonitors}.yaml
+crds github.com/cert-manager/cert-manager v1.21.2 deploy/crds/cert-manager.io_{certificates,issuers}.yaml

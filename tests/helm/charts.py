@@ -8,11 +8,16 @@ from typing import Any
 import yaml
 
 from tests.built import BUILT
+from tests.envtest.control_plane import ControlPlane
 
 CHART = Path(__file__).parents[2] / "charts" / "podtrail"
 ASSETS = BUILT / "helm"
 HELMS = ("helm3", "helm4")
 SCHEMAS = ("v1.35.8", "v1.36.5", "v1.37.2")
+CRDS = (
+    *("monitoring.coreos.com_prometheusrules", "monitoring.coreos.com_servicemonitors"),
+    *("cert-manager.io_certificates", "cert-manager.io_issuers"),
+)
 OFF = ("gateway.enabled=false", "stock.enabled=false")
 OPERATOR, CERT_MANAGER = "monitoring.coreos.com/v1", "cert-manager.io/v1"
 MODES: Mapping[str, tuple[str, ...]] = {
@@ -49,14 +54,15 @@ class Helm:
     Args:
         program: Its file.
         home: Where it keeps what it remembers.
-        kubeconfig: Of the cluster that it is to talk to.
+        cluster: What it is to talk to.
     """
 
-    def __init__(self, program: Path, home: Path, kubeconfig: Path | None = None) -> None:
+    def __init__(self, program: Path, home: Path, cluster: ControlPlane | None = None) -> None:
         self.program = program
         self._environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "HELM_CACHE_HOME": str(home / "cache")}
-        if kubeconfig is not None:
-            self._environment["KUBECONFIG"] = str(kubeconfig)
+        self.cluster = cluster
+        if cluster is not None:
+            self._environment["KUBECONFIG"] = str(cluster.kubeconfig)
         self._made: dict[tuple[str, ...], str] = {}
 
     def run(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":

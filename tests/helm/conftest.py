@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.helm.charts import ASSETS, HELMS, SCHEMAS, Helm
+from tests.helm.charts import ASSETS, CRDS, HELMS, SCHEMAS, Helm
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _assets() -> None:
-    wanted = [*HELMS, "kubeconform", *(f"schemas/{version}" for version in SCHEMAS)]
+    wanted = [
+        *HELMS,
+        "kubeconform",
+        *(f"crds/{name}.yaml" for name in CRDS),
+        *(f"schemas/{version}" for version in SCHEMAS),
+    ]
     if missing := [name for name in wanted if not (ASSETS / name).exists()]:
         pytest.skip(f"needs {', '.join(missing)} in {ASSETS}; tests/helm/build.sh builds them with Go")
 
