@@ -1,5 +1,5 @@
 #!/bin/sh
-# go vet and go test of the modules here, for Kubernetes 1.37; with a minor release as argument for that one.
+# go vet and go test of the modules here, for Kubernetes 1.37, and whether the list of linked modules is current; with a minor release as argument for that one.
 set -eu
 cd "$(dirname "$0")"
 minor=${1:-1.37}
@@ -13,6 +13,7 @@ if [ "$minor" != 1.37 ]; then
     go test -tags "$tags" ./...
     exit
 fi
+python3 ../../tools/third_party.py --check
 for module in tracecontext kubescheduler reconcile; do
     [ -f "$module/go.mod" ] || continue
     (cd "$module" && go vet ./... && go test ./...)
