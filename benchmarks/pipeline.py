@@ -5,7 +5,7 @@ spans spread over requests. The floor takes the same bytes and does nothing with
 also with gzip, and decides nothing. With BENCH_COLLECTOR=/path/to/otelcol a Go Collector (`tail_sampling`, `batch`,
 `otlp_grpc`) runs the same configuration. Sender and sink are processes of their own; what comes out is checked. At full
 speed who is fast decides while the sender is idle: `--rate 150000` sends steadily, `--busy 2` counts in two processes
-beside.
+beside. `--refused` measures something else: a request that is refused for want of memory, beside one that is taken.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from typing import NamedTuple, Protocol
 from benchmarks.load import SPANS_A_REQUEST, SPANS_A_TRACE, Load, make_load
 from benchmarks.loopback.contenders import DECISION_WAIT, contenders
 from benchmarks.loopback.processes import Ports, beside, busy_loops, cpu_of, free_ports, memory_of, wait_for
+from benchmarks.loopback.refused import tell_refused
 from benchmarks.loopback.sender import send_steadily
 from benchmarks.loopback.sink import Came, take_all
 from benchmarks.loopback.wire import write_requests
@@ -146,7 +147,11 @@ def main(arguments: Sequence[str] = ()) -> int:
         help=f"decision_wait in seconds ({DECISION_WAIT:g}): longer than a busy machine lets a sender stand still",
     )
     reader.add_argument("--rounds", type=int, default=ROUNDS, help=f"in which all take turns ({ROUNDS})")
+    reader.add_argument("--refused", action="store_true", help="what a refused request costs, beside one that is taken")
     options = reader.parse_args(arguments)
+    if options.refused:
+        tell_refused(options.rounds)
+        return 0
     load = make_load(TRACES)
     costs: dict[str, list[Cost]] = {}
     with tempfile.TemporaryDirectory() as folder, busy_loops(options.busy):

@@ -43,6 +43,8 @@ _GRACE = 2.0
 """Seconds that requests under way get when the receiver stops."""
 _RETRY_AFTER = 1.0
 """Seconds after which a refused sender may try again, when the pipeline does not say."""
+_ASKED_FIRST = 16 << 10
+"""Bytes of JSON from which on it is asked about before it is read: that takes far longer than to refuse it."""
 _OFF_LOOP = 1 << 20
 """Bytes of a request from which it is decoded in a thread, so that other requests are served meanwhile."""
 
@@ -262,6 +264,8 @@ class OtlpReceiver:
             from podtrail.otlp.json import read_json_request as read
         try:
             if len(raw) < _OFF_LOOP:
+                if encoding is Encoding.JSON and len(raw) >= _ASKED_FIRST:
+                    self._ask()
                 return read(raw)
             # One after the other: what a request takes when it is read is known, and asked about, only then.
             async with self._large:

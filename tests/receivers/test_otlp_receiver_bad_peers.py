@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf import json_format
 
 from podtrail.component import Refused
 
@@ -235,18 +236,26 @@ async def test_a_flood_of_calls_begun_and_reset_costs_nobody_else(serving: Any, 
             await reader.read()
 
 
-@pytest.mark.parametrize("transport", ["grpc", "http"])
-@pytest.mark.parametrize("of", ["one large span", "hardly anything but borders"])
+@pytest.mark.parametrize(
+    ("transport", "of"),
+    [(transport, of) for transport in ("grpc", "http") for of in ("one large span", "hardly anything but borders")]
+    + [("http", "JSON")],
+)
 async def test_a_large_request_is_refused_unread_when_there_is_no_room(
     serving: Any, request_of: Any, transport: str, of: str
 ) -> None:
     body = request_of(1, payload=20 * MIB - 1_000).SerializeToString()
-    if of != "one large span":
+    head = HEAD
+    if of == "hardly anything but borders":
         body = b"\n\0" * 1_900_000
+    elif of == "JSON":
+        body = json_format.MessageToJson(request_of(1, payload=20_000)).encode()
+        head = head.replace(b"x-protobuf", b"json")
     async with serving(grpc={}, http={}) as served:
         served.no_room = Refused("no memory", after=3.0)
         if transport == "http":
-            assert b" 503 " in await say(served["http"], posted(body)[: 6 * MIB], close=True)
+            request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+            assert b" 503 " in await say(served["http"], request[: 6 * MIB], close=True)
         else:
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await export(served["grpc"], body)
