@@ -19,7 +19,7 @@ from podtrail.component.refusals import Refusing
 from podtrail.config import ConfigError, Document
 from podtrail.config.problem import Position, Problem, Source
 from podtrail.config.redaction import Redaction
-from podtrail.config.secret_keys import REDACTED, redacted
+from podtrail.config.secret_keys import REDACTED, redacted, remember_secrets, without_remembered
 from podtrail.config.types import SECOND, Headers, Model, Secret
 from podtrail.pipeline.settings import read_settings
 from podtrail.service.logs import ConsoleFormatter, JsonFormatter
@@ -289,6 +289,12 @@ def test_a_secret_of_the_configuration_is_known_to_all_outputs(written: str, sec
             assert secret not in (told := show(f"it failed: {form}.")), output
             assert form not in told, output
             assert "it failed" in told, output
+
+
+def test_pages_leave_out_what_is_remembered_but_for_mere_words() -> None:
+    remember_secrets([KNOWN, 'it"s', "sampled", "p&ss-w<rd"])
+    page = f"<p class=sampled>{KNOWN} p&amp;ss-w&lt;rd p%26ss-w%3Crd".encode()
+    assert without_remembered(page) == f"<p class=sampled>{REDACTED} {REDACTED} {REDACTED}".encode()
 
 
 def test_a_secret_that_is_a_word_is_taken_out_where_it_is_the_whole_word(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiohttp import web
 
 from podtrail.component import Metrics
+from podtrail.config.secret_keys import without_remembered
 from podtrail.otlp.decision_words import read_decision
 from podtrail.story import (
     ANY_STATE,
@@ -169,11 +170,14 @@ class Site:
             return await self._problem(request, *refused)
         note_host(request)
         try:
-            return await handler(request)
+            response = await handler(request)
         except BadQuery as error:
             return await self._problem(request, error.status, str(error))
         except web.HTTPNotFound:
             return await self._problem(request, 404, "There is no such page.")
+        if isinstance(response, web.Response) and isinstance(response.body, bytes):
+            response.body = without_remembered(response.body)
+        return response
 
     async def _problem(self, request: web.Request, status: int, words: str) -> web.Response:
         if request.path.startswith("/api/"):

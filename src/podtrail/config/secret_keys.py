@@ -57,6 +57,9 @@ _LEAST: Final = 6
 _MOST_KNOWN: Final = 4_096
 _known: dict[str, None] = {}
 _known_pattern: re.Pattern[str] | None = None
+_known_bytes: set[bytes] = set()
+_ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
+"""As Jinja writes them."""
 
 Stretch = tuple[int, int]
 """From which character of a text to before which."""
@@ -92,13 +95,31 @@ def remember_secrets(secrets: Iterable[str]) -> None:
         for oldest in list(_known)[:-_MOST_KNOWN]:
             del _known[oldest]
         _known_pattern = pattern_of(_known)
+        _known_bytes.clear()
+        _known_bytes.update(form for secret in _known for form in _in_pages(secret))
 
 
 def forget_secrets() -> None:
     """Forget what `remember_secrets` was given."""
     global _known_pattern
     _known.clear()
+    _known_bytes.clear()
     _known_pattern = None
+
+
+def without_remembered(body: bytes) -> bytes:
+    """Return an answer without remembered secrets. One that is a mere word stays: it may be part of the page."""
+    if not any(secret in body for secret in _known_bytes):
+        return body
+    for secret in sorted(_known_bytes, key=len, reverse=True):
+        body = body.replace(secret, REDACTED.encode())
+    return body
+
+
+def _in_pages(secret: str) -> Iterator[bytes]:
+    if not (secret.isalpha() or secret.isdigit()):
+        yield secret.encode("utf-8", "replace")
+        yield secret.translate(_ESCAPED).encode("utf-8", "replace")
 
 
 def forms_of(secret: str) -> Iterable[str]:
