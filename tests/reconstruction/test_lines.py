@@ -214,6 +214,22 @@ def test_the_year_turns_within_a_log() -> None:
     assert second.time - first.time == 3 * 10**9
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "years"),
+    [
+        ("1231 23:59:58", "0101 00:00:01", [2025, 2026]),
+        ("0111 10:00:00", "0511 10:00:00", [2026, 2026]),  # a log of many months
+        ("1122 01:00:00", "1122 13:00:00", [2026, 2026]),  # in a zone far east
+        ("0229 10:00:00", "0229 11:00:00", [2024, 2024]),
+        ("0301 10:00:00", "0228 11:00:00", [2026, 2026]),
+    ],
+)
+def test_the_first_line_is_not_later_than_when_the_log_was_read(first: str, second: str, years: list[int]) -> None:
+    reader = SchedulerLog("log", NEAR, LineCounts(), over=True)
+    told = reader.read(LINE.replace("1121 11:12:07", stamp).encode() for stamp in (first, second))
+    assert [datetime.fromtimestamp(one.time // 10**9, UTC).year for one in told] == years
+
+
 BLOCK = (
     (
         'I1121 06:04:54.407601    9552 trace.go:205] Trace[389521860]: "Scheduling" namespace:default,name:ok2 '

@@ -78,7 +78,7 @@ def rebuild(
         OSError: a file can't be read.
     """
     watched = [_Source(path, LONGEST_WATCHED) for paths in watches.values() for path in paths]
-    near = _near(logs, watched)
+    near = _near(watched)
     zone = zone_of(timezone) if timezone else None
     heard = [*_logs(logs, watched, near, line_counts, zone, year), *_watches(watches, watched, line_counts)]
     for one in heapq.merge(*heard, key=attrgetter("time")):
@@ -140,11 +140,12 @@ def _logs(
     year: int | None,
 ) -> Iterator[Iterator[Heard]]:
     sources = [*map(_Source, logs)]
+    written = _written(logs)
     years = _years(sources, year) if year else [None] * len(sources)
     for source, own_year in zip(sources, years, strict=True):
         rotated = _ROTATED.fullmatch(source.path.name)
         name = str(source.path.with_name(rotated[1]) if rotated else source.path)
-        reader = SchedulerLog(name, near, line_counts["log"], zone, own_year)
+        reader = SchedulerLog(name, near or written, line_counts["log"], zone, own_year, over=not near)
         if zone is None and watched and (steps := _offsets(source, watched, near, own_year)):
             reader.set_offsets(steps)
         yield chain(reader.read(source.lines()), reader.end())
@@ -199,13 +200,18 @@ def _stream(file: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _near(logs: Sequence[Path], watches: Sequence[_Source]) -> int:
-    """Return a moment about which the logs were written: what a watch says, else when a log was last written."""
+def _near(watches: Sequence[_Source]) -> int:
+    """Return a moment about which the logs were written, by what a watch says; 0 if none says it."""
     for source in watches:
         for line in islice(source.head(), _MOST_UNDATED):
             if found := _ARRIVAL.search(line[:_PIECE]):
                 return int(found[1])
             if (found := _CREATED.search(line[:_PIECE])) and (created := rfc3339(found[1].decode())):
                 return created
+    return 0
+
+
+def _written(logs: Sequence[Path]) -> int:
+    """Return when a log was last written."""
     written = [path.stat().st_mtime_ns for path in logs if path.exists()]
     return max(written, default=time.time_ns())

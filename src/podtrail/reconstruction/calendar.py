@@ -11,6 +11,8 @@ FAR: Final = 1 << 63
 _MICROSECOND = 1_000
 DAY = 86_400 * SECOND
 _MOST = 4096
+_LEAP_YEARS: Final = 8
+"""From one leap year to the next it may take so many years."""
 _MINUTE: Final = 60 * SECOND
 _EARLY: Final = -2 * _MINUTE
 _LATE: Final = 7 * _MINUTE
@@ -39,22 +41,24 @@ class OffsetStep(NamedTuple):
 
 
 class Calendar:
-    """Converts klog's local times to moments. Chooses the year nearest to the known moments.
+    """Converts klog's local times to moments. Chooses the year nearest to the known moments, or the latest before one.
 
     The offset from UTC comes from the zone that a user names, or from moments that are known from other sources.
     Without either, times are taken as UTC. Of the two moments of a local time that comes twice, when summer time ends,
     it chooses the one nearest to the line before.
     """
 
-    def __init__(self, near: int, zone: tzinfo | None = None, year: int | None = None) -> None:
+    def __init__(self, near: int, zone: tzinfo | None = None, year: int | None = None, *, over: bool = False) -> None:
         """Start with what is known of the log.
 
         Args:
             near: A moment about which the log was written, Unix nanoseconds.
             zone: The zone of its times.
             year: The year of its first line.
+            over: Whether its first line was written before `near`, however long before.
         """
         self._year = year
+        self._over = over
         self._steps: Sequence[OffsetStep] = ()
         self._last = 0
         """The moment of the last line."""
@@ -143,21 +147,21 @@ class Calendar:
         """Take a moment that was written with its year."""
         if abs(moment - self.near) > DAY:
             self._seconds.clear()
-        self.near = moment
+        self.near, self._over = moment, False
 
     def _second(self, stamp: bytes) -> int | None:
         if self._year is not None:
             first, self._year = _moment(stamp, self._year), None
             self.near = self.near if first is None else first
         year = datetime.fromtimestamp(self.near // SECOND, UTC).year
-        found = [
-            moment
-            for moment in (_moment(stamp, year + step) for step in (-1, 0, 1))
-            if moment is not None and moment >= 0
-        ]
+        reach = _LEAP_YEARS if stamp.startswith(b"0229") else 1
+        moments = [_moment(stamp, year + step) for step in range(-reach, reach + 1)]
+        found = [moment for moment in moments if moment is not None and moment >= 0]
         if not found:
             return None
-        nearest = min(found, key=lambda moment: abs(moment - self.near))
+        before = [moment for moment in found if moment <= self.near + DAY] if self._over else []
+        nearest = max(before) if before else min(found, key=lambda moment: abs(moment - self.near))
+        self._over = False
         if len(self._seconds) >= _MOST:
             self._seconds.clear()
         self._seconds[stamp] = nearest

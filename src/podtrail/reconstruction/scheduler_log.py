@@ -62,7 +62,14 @@ class SchedulerLog:
     """Reads one log. What it holds between lines is bounded."""
 
     def __init__(
-        self, source: str, near: int, counts: LineCounts, zone: tzinfo | None = None, year: int | None = None
+        self,
+        source: str,
+        near: int,
+        counts: LineCounts,
+        zone: tzinfo | None = None,
+        year: int | None = None,
+        *,
+        over: bool = False,
     ) -> None:
         """Read the log of `source`, the name of its file.
 
@@ -72,9 +79,10 @@ class SchedulerLog:
             counts: Counts its lines.
             zone: The time zone of the log; None: derived, else UTC.
             year: The year of its first line; None: the one nearest to `near`.
+            over: Whether its first line was written before `near`, however long before.
         """
         self._source = source
-        self.calendar = Calendar(near, zone, year)
+        self.calendar = Calendar(near, zone, year, over=over)
         self._counts = counts
         self._envelope = Envelope()
         self._blocks = OpenBlocks()

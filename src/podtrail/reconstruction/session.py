@@ -75,7 +75,6 @@ class Session:
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
         self.line_counts: dict[str, LineCounts] = {"log": LineCounts(), "watch": LineCounts()}
         self._correlator = Correlator(told_until, pods, own_only=True, with_spans=with_spans)
-        self._started = now
         self._logs: dict[str, _Log] = {}
         self._watch = WatchReader(self.line_counts["watch"])
         self._waiting: list[tuple[int, int, Heard]] = []
@@ -109,20 +108,20 @@ class Session:
         """Take the next bytes of a log, cut anywhere; `clock` gives the time zone of text without one."""
         log = self._logs.get(source)
         if log is None:
-            reader = SchedulerLog(source, self._started, self.line_counts["log"], self._zone)
+            reader = SchedulerLog(source, now, self.line_counts["log"], self._zone, over=True)
             log = self._logs[source] = _Log(reader)
             if (offset := self._offsets.get(source)) is not None:
                 reader.set_offsets([OffsetStep(0, offset)])
             if clock is not None and not reader.calendar.known:
-                self._derive_offset(reader, clock.end + piece)
+                self._derive_offset(reader, clock.end + piece, now)
         if clock is not None:
             compare_clock(log.reader.calendar, clock.end, clock.written, live=clock.live)
         self._wait(log.take(piece, now), log, now)
         self._correlator.confirm_alive(min(log.reader.written_until(), now))
 
-    def _derive_offset(self, reader: SchedulerLog, sample: bytes) -> None:
+    def _derive_offset(self, reader: SchedulerLog, sample: bytes, now: int) -> None:
         """Derive the offset of a log from UTC by the Pods that were listed before it was read."""
-        probe = SchedulerLog("", self._started, LineCounts())
+        probe = SchedulerLog("", now, LineCounts(), over=True)
         told = [*probe.read(sample.split(b"\n")), *probe.end()]
         if probe.needs_zone and (steps := offsets_by_watch(told, self._listed)):
             reader.set_offsets(steps)
