@@ -260,6 +260,37 @@ def test_json_of_klog_is_found_in_every_envelope(form: str) -> None:
     assert counts.unknown == {}
 
 
+FROM: dict[str, Callable[[str, str], str]] = {
+    "kubectl logs --prefix": lambda pod, line: f"[pod/{pod}/kube-scheduler] {line}",
+    "stern": lambda pod, line: f"{pod} kube-scheduler {line}",
+    "docker compose": lambda pod, line: f"{pod}  | {line}",
+    "kail": lambda pod, line: f"kube-system/{pod}[kube-scheduler]: {line}",
+    "journalctl": lambda host, line: f"Sep 18 21:10:49 {host} kube-scheduler[812]: {line}",
+    "grep": lambda pod, line: f"/var/log/pods/kube-system_{pod}_1/kube-scheduler/0.log:{line}",
+    "logcli": lambda pod, line: (
+        f'{STAMP} {{detected_level="{"info" if line[0] == "I" else "error"}", pod="{pod}"}} {line}'
+    ),
+    "aws logs tail": lambda stream, line: f"2026-09-18T21:10:49.848000+00:00 {stream} {line}",
+    "Fluentd": lambda pod, line: json.dumps({"log": line + "\n", "kubernetes": {"pod_name": pod}}),
+    "Filebeat": lambda pod, line: json.dumps({"message": line, "kubernetes": {"pod": {"name": pod}}}),
+    "GKE": lambda pod, line: json.dumps({"textPayload": line, "resource": {"labels": {"pod_name": pod}}}),
+    "journalctl -o json": lambda host, line: json.dumps({"_HOSTNAME": host, "MESSAGE": line}),
+    "stern -o json": lambda pod, line: json.dumps({"message": line, "podName": pod}),
+}
+
+
+@pytest.mark.parametrize("form", FROM)
+def test_several_schedulers_in_one_log_are_told_apart(form: str) -> None:
+    """Their processes have the same number in their containers; a value of several lines goes on behind another's."""
+    lines = [LINES[0], *LINES[1:5], LINES[8].replace("I", "W", 1)]
+    told, _ = read("\n".join(FROM[form](f"cp{at}", line) for at in (1, 2) for line in lines).encode())
+    assert len({one.origin for one in told}) == 2
+    assert len({one.origin for one in told[:3]}) == 1
+    json_lines = [FROM[form]("cp1", json.dumps(ONES | {"pod": {"name": name, "namespace": "a"}})) for name in "bc"]
+    told, _ = read("\n".join(json_lines).encode())
+    assert len({one.origin for one in told}) == 1
+
+
 def test_a_header_that_a_shipper_moved_to_fields_is_put_back() -> None:
     message = LINES[0].partition("] ")[2]
     gke = {"jsonPayload": {"message": message, "pid": "11"}, "sourceLocation": {"file": "a.go"}, "timestamp": STAMP}

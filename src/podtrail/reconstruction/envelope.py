@@ -10,6 +10,7 @@ from podtrail.reconstruction import klog
 from podtrail.reconstruction.calendar import SECOND, rfc3339
 from podtrail.reconstruction.json_documents import JsonDocuments
 from podtrail.reconstruction.json_envelope import enclosed, is_framed, time_of
+from podtrail.reconstruction.log_writer import writer_ahead, writer_beside
 
 _CRI = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) ([FP])\S* ")
 _HEADER = re.compile(rb"(?<![0-9A-Za-z])[IWEFD]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^:\] ]{1,128}:\d+\]")
@@ -58,6 +59,8 @@ class Unwrapped(NamedTuple):
     """The time in the envelope, Unix nanoseconds; None if there is none with a zone."""
     near: int | None = None
     """The time in the envelope if its zone is not known: exact to a day."""
+    writer: str = ""
+    """Which of several schedulers wrote it, as the envelope says."""
 
 
 class Envelope:
@@ -189,7 +192,7 @@ class Envelope:
         if (at := line.find(b'{"', 0, _LONGEST_PREFIX)) > 0 and _is_json(line[at:]):
             if inside := self._json(line[at:], written or _stamp_of(line[:at])[0], depth + 1):
                 self._prefix = _general(line[:at])
-            return inside
+            return _by(writer_ahead(line[:at]), inside)
         if (quoted := _QUOTED_JSON.search(line, 0, _LONGEST_PREFIX)) and _is_json(
             text := _unquoted(line[: quoted.end()], line[quoted.end() :])
         ):
@@ -213,7 +216,7 @@ class Envelope:
         rest = _unquoted(prefix, rest)
         if rest.startswith(_TAB):
             rest = _ESCAPED_TABS.sub(lambda tabs: b"\t" * (len(tabs[0]) // len(_TAB)), rest, count=1)
-        return Unwrapped(rest, written or time, near)
+        return Unwrapped(rest, written or time, near, writer_ahead(prefix))
 
     def _json(self, line: bytes, written: int | None, depth: int) -> list[Unwrapped]:
         """Return the lines that JSON encloses; the line itself if it encloses none."""
@@ -226,11 +229,12 @@ class Envelope:
             return [one for part in parts for one in self._json(part, written, depth)] or self._behind_prefix(
                 line, written, depth
             )
+        writer = writer_beside(told) if isinstance(told, dict) else ""
         if isinstance(told, dict) and isinstance(log := told.get("log"), str) and not is_framed(log):
-            return self._docker(log, told, written, depth)
+            return _by(writer, self._docker(log, told, written, depth))
         texts = [*enclosed(told)]
         lines = [one for text, time in texts for one in self._inner(text, time or written, depth + 1)]
-        return lines if texts else [Unwrapped(line, written)]
+        return _by(writer, lines) if texts else [Unwrapped(line, written)]
 
     def _docker(self, log: str, told: Mapping[str, Any], written: int | None, depth: int) -> list[Unwrapped]:
         stamp = time_of(told) or written
@@ -257,6 +261,10 @@ class Envelope:
         whole = _join(self._part, line)
         self._part = whole if part else b""
         return None if part else whole
+
+
+def _by(writer: str, lines: list[Unwrapped]) -> list[Unwrapped]:
+    return [one if one.writer else one._replace(writer=writer) for one in lines] if writer else lines
 
 
 def _join(beginning: bytes, line: bytes) -> bytes:

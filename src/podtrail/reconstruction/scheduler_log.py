@@ -89,13 +89,16 @@ class SchedulerLog:
         self._held: list[bytes] = []
         self._held_size = 0
         self._held_written: int | None = None
+        self._held_writer = source
         self._newest = 0
         self._last: tuple[klog.Line, int | None] | None = None
         """The last line with a header, and when it was written: its time is read when it is asked for."""
         self._written = 0
-        self._origins: dict[bytes, str] = {}
-        self._tried = ""
-        """The Pod whose attempt began last."""
+        self._writer = source
+        """The name of the file, and which of its schedulers wrote the line."""
+        self._origins: dict[tuple[str, bytes], str] = {}
+        self._tried: dict[str, str] = {}
+        """The Pod whose attempt began last, by origin."""
         self._panicking = False
 
     @property
@@ -116,8 +119,8 @@ class SchedulerLog:
         """Yield what the lines tell that wait for more: nothing more comes."""
         waiting = self._envelope.end()
         self._correct()
-        for line, written, near in waiting:
-            yield from self._read(line, written, near)
+        for unwrapped in waiting:
+            yield from self._read(*unwrapped)
         if self._held and (held := self._release()):
             yield held
         self._counts.newest = max(self._counts.newest, self.written_until())
@@ -157,8 +160,9 @@ class SchedulerLog:
         if not unwrapped:
             self._counts.continued += 1
         self._counts.lines += max(0, len(unwrapped) - released - 1)
-        for line, written, near in unwrapped:
-            yield from self._read(line, written, near)
+        for one in unwrapped:
+            yield from self._read(*one)
+        self._writer = self._source
 
     def _correct(self) -> int:
         """Correct the counts of lines whose end was not known before; return how many are whole after all."""
@@ -170,8 +174,9 @@ class SchedulerLog:
             self._counts.unknown["JSON that is cut off or damaged"] += damaged
         return released
 
-    def _read(self, line: bytes, written: int | None, near: int | None) -> Iterator[LineMeaning]:
+    def _read(self, line: bytes, written: int | None, near: int | None, writer: str = "") -> Iterator[LineMeaning]:
         self._written = written or self._written
+        self._writer = f"{self._source}|{writer}" if writer else self._source
         if written is not None or near is not None:
             self.calendar.learn(written if written is not None else near or 0)
         read = klog.read_line(line)
@@ -218,7 +223,7 @@ class SchedulerLog:
             self._counts.continued += 1
             return None
         time = max(self._newest, self.written_until())
-        return self._told(time, Kind.PANICKED, self._source, {}, line)
+        return self._told(time, Kind.PANICKED, self._writer, {}, line)
 
     def _headerless(self, line: bytes, written: int) -> LineMeaning | None:
         """Read a line that was written with --skip-headers: the envelope has its time."""
@@ -243,7 +248,12 @@ class SchedulerLog:
             else:
                 joined += line[1:].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b"\\n"
         read = klog.read_line(joined)
-        return self._text(joined, read, self._held_written) if read else None
+        if read is None:
+            return None
+        writer, self._writer = self._writer, self._held_writer
+        told = self._text(joined, read, self._held_written)
+        self._writer = writer
+        return told
 
     def _text(self, line: bytes, read: klog.Line, written: int | None, at: int | None = None) -> LineMeaning | None:
         """Read a line of klog; `at` is its time if the header has none."""
@@ -254,7 +264,7 @@ class SchedulerLog:
         if kind is not None:
             if line.endswith(_OPEN_VALUE):
                 self._hold(line)
-                self._held_written = written
+                self._held_written, self._held_writer = written, self._writer
                 return None
             values = klog.pairs_of(line, read.pairs)
         elif read.pairs:
@@ -284,11 +294,12 @@ class SchedulerLog:
         return time
 
     def _origin(self, process: bytes) -> str:
-        origin = self._origins.get(process)
+        origin = self._origins.get((self._writer, process))
         if origin is None:
             if len(self._origins) >= _MOST_ORIGINS:
                 self._origins.clear()
-            origin = self._origins[process] = f"{self._source}#{process.decode()}"
+                self._tried.clear()
+            origin = self._origins[self._writer, process] = f"{self._writer}#{process.decode()}"
         return origin
 
     def _json(self, line: bytes) -> LineMeaning | None:
@@ -303,7 +314,7 @@ class SchedulerLog:
                 self._counts.other += 1
                 return None
             self.calendar.compare(block.start + block.took, time)  # JSON's own time has a zone
-            return self._traced(time, self._source, block)
+            return self._traced(time, self._writer, block)
         kind = MESSAGES.get(message)
         words = None if kind is not None else read_words(message)
         if kind is None and words is None:
@@ -317,7 +328,7 @@ class SchedulerLog:
             kind = words[0]
             values |= words[1]
         assert kind is not None
-        return self._told(time, kind, self._source, values, line)
+        return self._told(time, kind, self._writer, values, line)
 
     def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> LineMeaning | None:
         pod = ""
@@ -328,7 +339,7 @@ class SchedulerLog:
                 return None
             pod, values = found[0], {"uid": found[1]}
         elif kind not in OF_NO_POD:
-            pod = pod_of(kind, values, self._tried)
+            pod = pod_of(kind, values, self._tried.get(origin, ""))
             if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
                     self._counts.other += 1
@@ -336,7 +347,7 @@ class SchedulerLog:
                     self._counts.unknown["about a Pod of no valid name"] += 1
                 return None
         if kind is Kind.BEGUN:
-            self._tried = pod
+            self._tried[origin] = pod
         self._counts.account(kind)
         if time < self._newest - _BACK:
             self._counts.notes["times that go back"] += 1
