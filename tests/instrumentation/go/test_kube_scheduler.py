@@ -9,7 +9,7 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,111 +24,15 @@ from podtrail.otlp import SpanView, read_request, split
 from podtrail.reconstruction import Session
 from podtrail.reconstruction.configz import configz_generation
 from podtrail.recording import RecordingWriter
-from tests.built import BUILT
+from tests.instrumentation.go.harness import ALL, Cluster, counted, roots, told, until
 from tests.scheduler.collector import Collector, assert_tree_of_a_bound_pod, attributes
 from tests.sizes import large
 
 pytestmark = pytest.mark.control_plane
 
-MINORS = ("1.35", "1.36", "1.37")
 KEY, STATE = "tracing.k8s.io/traceparent", "tracing.k8s.io/tracestate"
 CREATION = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-ALL = 1_000_000
-DEADLINE = 120
 PODS = large(150, 2_000)
-
-
-@pytest.fixture(params=MINORS)
-def binary(request: pytest.FixtureRequest) -> str:
-    path = BUILT / f"kube-scheduler-traced-{request.param}" / "podtrail-kube-scheduler"
-    if not path.exists():
-        pytest.skip(
-            f"podtrail-kube-scheduler {request.param} is not built: instrumentation/go/build.sh {request.param}"
-        )
-    return str(path)
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    it = Collector()
-    yield it
-    it.stop()
-
-
-@pytest.fixture
-def namespace(control_plane: Any, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = re.sub(r"[^a-z0-9]+", "-", f"go-{request.node.name}-{time.monotonic_ns() % 10**6}")[-50:].strip("-")
-    control_plane.api.namespace(name)
-    yield name
-    for node in control_plane.api.get(f"/api/v1/nodes?labelSelector=for%3D{name}")["items"]:
-        control_plane.api.delete(f"/api/v1/nodes/{node['metadata']['name']}")
-
-
-@pytest.fixture
-def start(
-    control_plane: Any, binary: str, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Path]]:
-    """Starts the scheduler for the Pods of the namespace, with a `tracing` section; returns its log."""
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
-    running = []
-
-    def begin(
-        tracing: Any,
-        *flags: str,
-        gates: Sequence[str] = ("SchedulerTracing", "AsyncTraceContextPropagation"),
-        **fields: Any,
-    ) -> Path:
-        file = tmp_path / "tracing.yaml"
-        document = {"apiVersion": "podtrail/v1alpha1", "kind": "SchedulerTracing"}
-        document |= {"featureGates": dict.fromkeys(gates, True)} | ({"tracing": tracing} if tracing is not None else {})
-        file.write_text(json.dumps(document))
-        log: Path = control_plane.start_scheduler(
-            {"profiles": [{"schedulerName": namespace}], **fields}, [f"--tracing-config={file}", *flags], binary=binary
-        )
-        running.append(log)
-        return log
-
-    yield begin
-    if running:
-        control_plane.stop_one("kube-scheduler")
-
-
-class Cluster:
-    """Nodes and Pods of one namespace."""
-
-    def __init__(self, api: Any, namespace: str) -> None:
-        self.api, self.namespace = api, namespace
-        self.pods = f"/api/v1/namespaces/{namespace}/pods"
-
-    def nodes(self, number: int, cpu: str = "8") -> None:
-        for each in range(number):
-            self.api.node(f"{self.namespace}-{each}", {"cpu": cpu}, labels={"for": self.namespace})
-
-    def create(self, name: str, cpu: str = "100m", annotations: Any = None, **spec: Any) -> Any:
-        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-        whole = {"schedulerName": self.namespace, "containers": [container], "nodeSelector": {"for": self.namespace}}
-        metadata = {"name": name, "annotations": annotations or {}}
-        return self.api.create(self.pods, {"metadata": metadata, "spec": whole | spec})
-
-    def bound(self, name: str) -> Any:
-        return until(lambda: self.api.get(f"{self.pods}/{name}"), lambda pod: pod["spec"].get("nodeName"))
-
-
-@pytest.fixture
-def cluster(control_plane: Any, namespace: str) -> Cluster:
-    return Cluster(control_plane.api, namespace)
-
-
-def until(read: Callable[[], Any], true: Callable[[Any], Any] = bool) -> Any:
-    deadline = time.monotonic() + DEADLINE
-    while not true(found := read()):
-        assert time.monotonic() < deadline, f"still {str(found)[:2000]}"
-        time.sleep(0.02)
-    return found
-
-
-def roots(collector: Collector) -> list[Span]:
-    return [span for span in collector.spans if span.name == "SchedulePod"]
 
 
 def test_a_scheduled_pod_leaves_the_spans_of_the_kep_at_the_collector_and_their_context_on_the_pod(
@@ -220,17 +124,11 @@ def test_spans_say_the_same_as_the_log_the_metrics_and_the_api_server(
     for number in range(PODS):  # more than fit
         cluster.create(f"pod-{number}", cpu="500m" if number % 5 else "100")
 
-    def counted() -> Counter[str]:
-        name = re.compile(r'scheduler_schedule_attempts_total\{profile="[^"]*",result="(\w+)"\} (\d+)')
-        return Counter({found[1]: int(found[2]) for found in name.finditer(control_plane.scheduler_get("/metrics"))})
+    def counts() -> Counter[str]:
+        return counted(control_plane.scheduler_get("/metrics"))
 
-    until(counted, lambda counts: counts.total() >= PODS)
-    names = {"Success": "scheduled", "Unschedulable": "unschedulable", "Error": "error"}
-
-    def told() -> Counter[str]:
-        return Counter(names[str(attributes(root)["scheduler.result"])] for root in roots(collector))
-
-    until(lambda: (told(), counted()), lambda both: both[0] == both[1])
+    until(counts, lambda found: found.total() >= PODS)
+    until(lambda: (told(roots(collector)), counts()), lambda both: both[0] == both[1])
     successes = [root for root in roots(collector) if attributes(root)["scheduler.result"] == "Success"]
     bound = {pod["metadata"]["uid"]: pod["spec"].get("nodeName") for pod in cluster.api.get(cluster.pods)["items"]}
     chosen = {attributes(root)["k8s.pod.uid"]: attributes(root)["scheduler.selected_node"] for root in successes}
