@@ -137,6 +137,7 @@ class RestClient:
     async def close(self) -> None:
         """Closes what is open; watches end, and requests that are not answered yet (see `drain`)."""
         await self._client.close()
+        await self._config.close()
         for task in self._in_flight:
             task.cancel()
         await asyncio.gather(*self._in_flight, return_exceptions=True)

@@ -58,6 +58,8 @@ class RestConfig:
         self._read_at: float | None = None
         self._certificate: tuple[str, int] | None = None
         self._reading = asyncio.Lock()
+        self._retired: list[Any] = []
+        """Sessions whose connections have a certificate that was replaced; idle ones close by themselves."""
 
     async def load(self) -> None:
         """Reads everything for the first time.
@@ -96,6 +98,14 @@ class RestConfig:
                     _log.warning("the client certificate is kept as it was: %s: %s", certificate[0], error)
                     return
                 self._certificate = certificate
+                # A connection keeps the certificate it was opened with, and the API server asks it of each request.
+                self._retired.append(rest.pool_manager)
+                rest.pool_manager = None
+
+    async def close(self) -> None:
+        """Closes connections with certificates that were replaced; what is under way on them ends."""
+        for session in filter(None, self._retired):
+            await session.close()
 
     async def _read(self) -> None:
         if self._kubeconfig is not None:

@@ -2,7 +2,10 @@
 
 import asyncio
 import base64
+import contextlib
 import json
+import shutil
+import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,20 +18,24 @@ from podtrail_kubernetes.errors import RestConfigError, StatusError, Unreachable
 from podtrail_kubernetes.rate_limiter import RateLimiter
 from podtrail_kubernetes.rest_client import RestClient, user_agent
 
+from tests.certificates import Authority
+
 
 @asynccontextmanager
-async def served(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+async def served(
+    handle: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
     """The address of a server that answers everything with `handle`."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     host, port = runner.addresses[0][:2]
     try:
         async with asyncio.timeout(120):
-            yield f"http://{host}:{port}"
+            yield f"{'https' if tls else 'http'}://{host}:{port}"
     finally:
         await runner.cleanup()
 
@@ -225,3 +232,43 @@ async def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
     me = await RestClient.open(with_token, agent="tests")
     assert await who(me) == f"system:serviceaccount:{namespace}:me"
     await me.close()
+
+
+async def test_a_client_certificate_that_has_expired_is_replaced_on_open_connections(tmp_path: Path) -> None:
+    """An API server asks the certificate of each request, and a connection keeps the one it was opened with."""
+    authority = Authority(tmp_path)
+    server = authority.server()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.certificate.decode())
+    tls.load_cert_chain(server.cert_file, server.key_file)
+    tls.verify_mode = ssl.CERT_OPTIONAL
+    valid = "old"
+
+    async def handle(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        ((_, name),) = request.transport.get_extra_info("peercert")["subject"][0]
+        return web.json_response({}) if name == valid else status(401, "Unauthorized")
+
+    def renew(name: str) -> None:
+        issued = authority.issue(name)
+        shutil.copy(issued.cert_file, tmp_path / "client.crt")
+        shutil.copy(issued.key_file, tmp_path / "client.key")
+
+    renew("old")
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    async with served(handle, tls) as address:
+        named = {"name": "it", "user": {"client-certificate": "client.crt", "client-key": "client.key"}}
+        cluster = {"name": "it", "cluster": {"server": address, "certificate-authority": "ca.crt"}}
+        context = {"name": "it", "context": {"cluster": "it", "user": "it"}}
+        told = {"clusters": [cluster], "users": [named], "contexts": [context], "current-context": "it"}
+        (tmp_path / "kubeconfig").write_text(json.dumps(told))
+        client = await RestClient.open(tmp_path / "kubeconfig", agent="tests")
+        await asyncio.gather(*(client.request("GET", "/version") for _ in range(3)))
+        renew("new")
+        valid = "new"
+        for _ in range(1000):  # files are not read twice in a second
+            with contextlib.suppress(StatusError):
+                await client.request("GET", "/version")
+                break
+            await asyncio.sleep(0.01)
+        assert await asyncio.gather(*(client.request("GET", "/version") for _ in range(3))) == [{}] * 3
+        await client.close()

@@ -166,7 +166,7 @@ class TracingProxy:
             if answer.status == 401:
                 credentials = await client.credentials(refused=True)
                 if not request.can_read_body:
-                    answer.release()
+                    answer.close()  # its connection may have a client certificate that was replaced since
                     answer = await self._ask(request, url, credentials, asked)
         except _BROKEN as error:
             asked.error = type(error).__name__
