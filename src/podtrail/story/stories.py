@@ -347,9 +347,7 @@ class Stories:
                     self.tallies.unresolved += link.attributes.get("podtrail.link.resolved") is False
                     self.tallies.dropped_targets += link.attributes.get("podtrail.link.target") == "dropped"
 
-    def _note(
-        self, attempt: Root, story: AttemptStory, cluster: str, findings: SpanFindings | None = None
-    ) -> None:
+    def _note(self, attempt: Root, story: AttemptStory, cluster: str, findings: SpanFindings | None = None) -> None:
         let_go = self._let_go.get((story.trace_id, story.span_id))
         if let_go:
             return
