@@ -109,6 +109,15 @@ class Recent(Generic[K, V]):
         for key, (seen, value) in self._entries.items():
             yield key, value, seen
 
+    def saved(self) -> tuple[tuple[K, int, V], ...]:
+        """Return key, time and value of all entries, oldest first."""
+        return tuple([(key, seen, value) for key, (seen, value) in self._entries.items()])
+
+    def restore(self, rows: Iterable[tuple[K, int, V]]) -> None:
+        """Take entries in; meant for an empty memory."""
+        for key, seen, value in rows:
+            self.put(key, value, seen)
+
     def move_in(self, other: "Recent[K, V]") -> None:
         """Take what another remembers, with its ages; meant for an empty memory."""
         for key, value, seen in other.dated():
