@@ -7,6 +7,9 @@ thousand times. What a key does not need goes to the others. (Refinery's dynamic
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
+
+_MOST_CLASSES: Final = 64
 
 
 @dataclass(slots=True)
@@ -26,6 +29,16 @@ class SampledAmounts:
         at = 0 if probability == 1.0 else int(-math.log2(probability))
         self.came[at] = self.came.get(at, 0.0) + amount
         self.stands_for[at] = self.stands_for.get(at, 0.0) + amount / probability
+
+    def saved(self) -> "SavedAmounts":
+        """Return the amounts of all classes."""
+        return tuple([(at, came, self.stands_for[at]) for at, came in self.came.items()])
+
+    @classmethod
+    def restored(cls, saved: "SavedAmounts") -> "SampledAmounts":
+        """Return the amounts that were saved."""
+        classes = saved[:_MOST_CLASSES]
+        return cls({at: came for at, came, _ in classes}, {at: stands_for for at, _, stands_for in classes})
 
     def total(self) -> float:
         """Return all that came."""
@@ -73,6 +86,10 @@ class SampledAmounts:
             if came / seconds > raised.came.get(at, 0.0):
                 raised.came[at], raised.stands_for[at] = came / seconds, new.stands_for[at] / seconds
         return raised
+
+
+SavedAmounts = tuple[tuple[int, float, float], ...]
+"""Amounts in a saved state: a class, what came of it, and what that stands for."""
 
 
 def allot(

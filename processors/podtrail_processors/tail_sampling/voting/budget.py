@@ -3,8 +3,10 @@
 from abc import abstractmethod
 from itertools import groupby
 from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from podtrail.otlp import Decision
+from podtrail.state import StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, randomness_of
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
@@ -63,10 +65,32 @@ class Budgeted(Evaluator):
             spent += cost
         self._limiter.take(spent, now)
 
+    def save_state(self) -> Any:
+        """Return what is left, and what was weighed."""
+        return _SavedBudget(*self._limiter.saved(), self._settled, self.threshold, tuple(self._weighed.items()))
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Go on from what was left."""
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        self._limiter.restore(saved.level, saved.filled_at)
+        self._settled, self.threshold, self._weighed = saved.settled, saved.threshold, dict(saved.weighed)
+
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is left of the predecessor's bucket."""
         assert isinstance(predecessor, Budgeted)
         self._limiter.take_over(predecessor._limiter)
+
+
+class _SavedBudget(NamedTuple):
+    level: int
+    filled_at: int | None
+    settled: bool
+    threshold: int
+    weighed: tuple[tuple[bytes, tuple[int, int]], ...]
+
+
+_SHAPE: Final = StateShape[_SavedBudget](_SavedBudget)
 
 
 def _randomness(trace: Evidence) -> int:

@@ -1,12 +1,13 @@
 """The base of all policies: settings (`PolicyConfig`) that make what votes on traces (`Evaluator`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Decision
+from podtrail.state import StateError, StateShape
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
@@ -67,6 +68,21 @@ class Evaluator(ABC):
         """Return what forgets with time, though nothing comes. Of a policy that is made of others: theirs."""
         return ()
 
+    state_version: int = 1
+    """The version of what `save_state` returns."""
+
+    def save_state(self) -> Any:
+        """Return what it remembers as plain values that do not change afterwards; None where it remembers nothing."""
+        return None
+
+    def restore_state(self, version: int, state: Any) -> None:  # noqa: ARG002
+        """Remember what was saved.
+
+        Raises:
+            StateError: it can't, and remembers nothing.
+        """
+        raise StateError("it remembers nothing")
+
     may_fail: bool = False
     """Whether it may have no vote (`NoVote`)."""
     gates: frozenset[Sought] | None = None
@@ -114,6 +130,29 @@ def carry_over(after: Sequence[NamedEvaluator], before: Sequence[NamedEvaluator]
         predecessor = predecessors.get(name)
         if type(predecessor) is type(policy):
             policy.take_over(predecessor)
+
+
+_PARTS: Final = StateShape[tuple[tuple[int, Any], ...]](tuple[tuple[int, Any], ...])
+
+
+def saved_parts(policies: Iterable[Evaluator]) -> Any:
+    """Return what the parts of a policy remember, in order; None where none does."""
+    states = [(policy.state_version, policy.save_state()) for policy in policies]
+    return tuple(states) if any(state is not None for _, state in states) else None
+
+
+def restore_parts(policies: Sequence[Evaluator], saved: Any) -> None:
+    """Have the parts of a policy remember what was saved.
+
+    Raises:
+        StateError: one can't.
+    """
+    states = _PARTS.read(() if saved is None else saved)
+    if states and len(states) != len(policies):
+        raise StateError("it had other parts")
+    for policy, (version, state) in zip(policies, states, strict=False):
+        if state is not None:
+            policy.restore_state(version, state)
 
 
 class PolicyConfig(Model):

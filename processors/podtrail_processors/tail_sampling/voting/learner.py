@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from functools import cache
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from podtrail.component import Context, Counter
 from podtrail.config.types import HOUR
 from podtrail.otlp import Attempt, Decision
 from podtrail.recent import Recent
+from podtrail.state import StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyMemory, label_of
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT
@@ -71,6 +73,37 @@ class Learner(Evaluator, Generic[F]):
     @abstractmethod
     def told(self, finding: F) -> str:
         """Return a finding in words."""
+
+    memory_shape: Any
+    """The type of what `saved_memory` returns."""
+    finding_shape: Any
+    """The type of its findings."""
+
+    @abstractmethod
+    def saved_memory(self) -> Any:
+        """Return what it has learnt as plain values."""
+
+    @abstractmethod
+    def restore_memory(self, saved: Any) -> None:
+        """Know what was saved."""
+
+    @classmethod
+    @cache
+    def _shape(cls) -> StateShape[Any]:
+        findings = tuple[tuple[bytes, int, tuple[cls.finding_shape, ...]], ...]  # type: ignore[name-defined]
+        return StateShape(tuple[findings, cls.memory_shape])  # type: ignore[name-defined]
+
+    def save_state(self) -> Any:
+        """Return what it has found and learnt."""
+        return self._findings.saved(), self.saved_memory()
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Go on from what it had learnt."""
+        known_version(version, 1)
+        findings, memory = self._shape().read(state)
+        self.restore_memory(memory)
+        self._found = sum(len(found) for _, _, found in findings)
+        self._findings.restore(findings)
 
     def learners(self) -> Sequence[Callable[[Evidence], None]]:
         """Return what has to see every trace."""

@@ -21,6 +21,14 @@ class Limiter:
         self._level = min(self._burst * SECOND, other._level)
         self._filled_at = other._filled_at
 
+    def saved(self) -> tuple[int, int | None]:
+        """Return what is left, and since when it fills."""
+        return self._level, self._filled_at
+
+    def restore(self, level: int, filled_at: int | None) -> None:
+        """Go on from what was left, as far as it fits."""
+        self._level, self._filled_at = min(self._burst * SECOND, level), filled_at
+
     def level(self, now: int) -> int:
         """Return how many whole tokens there are at a time in Unix nanoseconds."""
         if self._filled_at is not None:

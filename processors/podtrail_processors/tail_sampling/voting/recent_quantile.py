@@ -2,7 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
+
+from podtrail.state import StateError
 
 if TYPE_CHECKING:
     from fastdigest import TDigest
@@ -51,14 +53,42 @@ class WindowPart:
         """Return another of these numbers."""
         return WindowPart(self.ends, self._sketch.copy(), self._waiting, self.count)
 
-    def __getstate__(self) -> Any:
-        return self.ends, self._sketch.to_bytes(), self._waiting, self.count
+    def saved(self) -> "SavedWindowPart":
+        """Return its numbers."""
+        return SavedWindowPart(self.ends, self._sketch.to_bytes(), tuple(self._waiting), self.count)
 
-    def __setstate__(self, state: Any) -> None:
+    @classmethod
+    def restored(cls, saved: "SavedWindowPart") -> "WindowPart":
+        """Return the part that was saved.
+
+        Raises:
+            StateError: it is damaged.
+        """
         from fastdigest import TDigest
 
-        self.ends, sketch, self._waiting, self.count = state
-        self._sketch = TDigest.from_bytes(sketch)
+        try:
+            sketch = TDigest.from_bytes(saved.sketch)
+        except (ValueError, TypeError) as error:
+            raise StateError(f"it is damaged: a sketch: {error}") from error
+        return cls(saved.ends, sketch, saved.waiting, saved.taken)
+
+
+class SavedWindowPart(NamedTuple):
+    """A part of the window in a saved state."""
+
+    ends: int
+    sketch: bytes
+    waiting: tuple[float, ...]
+    taken: int
+    """How many numbers."""
+
+
+class SavedQuantile(NamedTuple):
+    """The numbers of a window in a saved state, with the last answer."""
+
+    parts: tuple[SavedWindowPart, ...]
+    answer: float
+    stale_at: int
 
 
 class RecentQuantile:
@@ -104,16 +134,20 @@ class RecentQuantile:
         twin._settled, twin.count = self._settled, self.count
         return twin
 
-    def __getstate__(self) -> Any:
-        return self._quantile, self._window, list(self._parts), self._answer, self._stale_at
+    def saved(self) -> SavedQuantile:
+        """Return its numbers."""
+        return SavedQuantile(tuple([part.saved() for part in self._parts]), self._answer, self._stale_at)
 
-    def __setstate__(self, state: Any) -> None:
-        quantile, window, parts, answer, stale_at = state
-        self.__init__(quantile, window)  # type: ignore[misc]
-        self._parts.extend(parts)
-        self.count = sum(part.count for part in parts)
+    def restore(self, saved: SavedQuantile) -> None:
+        """Know the numbers that were saved; meant for an empty one.
+
+        Raises:
+            StateError: they are damaged.
+        """
+        self._parts.extend([WindowPart.restored(part) for part in saved.parts])
+        self.count = sum(part.count for part in self._parts)
         self._settle()
-        self._answer, self._stale_at = answer, stale_at
+        self._answer, self._stale_at = saved.answer, saved.stale_at
 
     def _turn(self, now: int) -> None:
         """Begin a new part when it is time, and let go of what has left the window."""

@@ -5,13 +5,12 @@ when, never from the randomness of the trace in question: so each trace is kept 
 recorded, and kept traces weighted by its inverse add up to what there was.
 """
 
-from collections.abc import Hashable
 from itertools import repeat
 from typing import NamedTuple
 
 from podtrail.config.types import SECOND
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, threshold_for
-from podtrail_processors.tail_sampling.voting.allotment import SampledAmounts, allot
+from podtrail_processors.tail_sampling.voting.allotment import SampledAmounts, SavedAmounts, allot
 
 _PRECISION = 4
 """Hexadecimal digits of a threshold."""
@@ -60,11 +59,51 @@ class Flow:
         """Whether it came in the last window, so that it may be reckoned with in this one."""
         self.set(1.0, self.demand)
 
+    def saved(self) -> "SavedFlow":
+        """Return what is known of it."""
+        return SavedFlow(
+            *(self.label, self.demand.saved(), self.seen.saved(), self.kept, self.kept_rate, self.known),
+            *(self.threshold, self.probability, self.share),
+        )
+
+    @classmethod
+    def restored(cls, saved: "SavedFlow") -> "Flow":
+        """Return the key that was saved."""
+        flow = cls(OTHER if saved.label == OTHER else saved.label)
+        flow.demand, flow.seen = SampledAmounts.restored(saved.demand), SampledAmounts.restored(saved.seen)
+        flow.kept, flow.kept_rate, flow.known = saved.kept, saved.kept_rate, saved.known
+        flow.threshold, flow.probability, flow.share = saved.threshold, saved.probability, saved.share
+        return flow
+
     def set(self, probability: float, expected: SampledAmounts) -> None:
         """Keep it with this probability from here on. `expected`: what is to come of it a second."""
         self.threshold = threshold_for(max(probability, 1 / NEVER), _PRECISION) if probability < 1 else ALWAYS
         self.probability = probability_of(self.threshold)
         self.share = FlowShare(self.label, self.threshold, expected.total(), expected.kept_at(self.probability))
+
+
+class SavedFlow(NamedTuple):
+    """A key in a saved state."""
+
+    label: str
+    demand: SavedAmounts
+    seen: SavedAmounts
+    kept: float
+    kept_rate: float
+    known: bool
+    threshold: int
+    probability: float
+    share: FlowShare
+
+
+class SavedThroughput(NamedTuple):
+    """What was measured in a saved state: counts and sums in the order in which `Throughput.restore` has them."""
+
+    flows: tuple[tuple[str, SavedFlow], ...]
+    others: SavedFlow
+    later: SavedAmounts
+    counts: tuple[int, int, int, int, int]
+    sums: tuple[float, float, float, float, float]
 
 
 class Throughput:
@@ -76,7 +115,7 @@ class Throughput:
 
     def __init__(self, budget: float, interval: int, *, most_keys: int, least: float = 0.0) -> None:
         self.budget = budget
-        self.flows: dict[Hashable, Flow] = {}
+        self.flows: dict[str, Flow] = {}
         self._interval = interval
         self._most_keys = most_keys
         self._least = least
@@ -95,7 +134,7 @@ class Throughput:
         self._amount = self._traces = 0.0
         """Of recent traces, for their mean."""
 
-    def admit(self, key: Hashable, label: str, amount: float, sampled: float, now: int) -> Flow:
+    def admit(self, key: str, label: str, amount: float, sampled: float, now: int) -> Flow:
         """Take note of a trace; return its key with the threshold for it.
 
         `sampled`: the probability with which it was sampled before it came.
@@ -119,6 +158,22 @@ class Throughput:
         self._spent += amount * min(1.0, flow.probability / sampled)
         return flow
 
+    def saved(self) -> "SavedThroughput":
+        """Return what was measured."""
+        flows = tuple([(key, flow.saved()) for key, flow in self.flows.items()])
+        counts = (self._began, self._length, self._basis, self._other_keys, self._planned)
+        return SavedThroughput(
+            *(flows, self._others.saved(), self._later.saved(), counts),
+            (self._spent, self._pace, self._slack, self._amount, self._traces),
+        )
+
+    def restore(self, saved: "SavedThroughput") -> None:
+        """Go on from what was measured."""
+        self.flows = {OTHER if key == OTHER else key: Flow.restored(flow) for key, flow in saved.flows}
+        self._others, self._later = Flow.restored(saved.others), SampledAmounts.restored(saved.later)
+        self._began, self._length, self._basis, self._other_keys, self._planned = saved.counts
+        self._spent, self._pace, self._slack, self._amount, self._traces = saved.sums
+
     def take_over(self, predecessor: "Throughput") -> None:
         """Take what another has measured of the same keys in the same unit; the budget is this one's."""
         flows = sorted(predecessor.flows.items(), key=lambda item: item[1].demand.total(), reverse=True)
@@ -131,7 +186,7 @@ class Throughput:
         self._later = predecessor._later
         self._plan({key: flow.demand for key, flow in self.flows.items() if flow.known}, self._others.demand)
 
-    def _new(self, key: Hashable, label: str) -> Flow:
+    def _new(self, key: str, label: str) -> Flow:
         if len(self.flows) >= self._most_keys:
             if (other := self.flows.get(OTHER)) is not None:
                 return other
@@ -215,7 +270,7 @@ class Throughput:
         total = sum(flow.demand.total() for flow in known)
         return sum(flow.demand.total() for flow in known if not flow.seen.came) / total if total else 0.0
 
-    def _plan(self, known: dict[Hashable, SampledAmounts], others: SampledAmounts) -> None:
+    def _plan(self, known: dict[str, SampledAmounts], others: SampledAmounts) -> None:
         """Set the probabilities for what is to be expected of the known keys, and of all others."""
         self._planned = 0
         mean = self._amount / self._traces if self._traces else 1.0

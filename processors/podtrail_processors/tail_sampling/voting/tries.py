@@ -1,6 +1,6 @@
 """How often Pods were tried: a memory of those that have not got a node yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final
 
@@ -43,6 +43,14 @@ class Tries:
     def expire(self, now: int) -> None:
         """Forget Pods whose last attempt is too old."""
         self._of.expire(now)
+
+    def saved(self) -> tuple[tuple[str, int, int], ...]:
+        """Return Pods, when they were last tried, and how often."""
+        return self._of.saved()
+
+    def restore(self, saved: Iterable[tuple[str, int, int]]) -> None:
+        """Remember Pods that were saved."""
+        self._of.restore(saved)
 
     def move_in(self, other: "Tries") -> None:
         """Take what another remembers."""
