@@ -25,10 +25,20 @@ def lacks(trace: TraceView, *, resource: str) -> Vote:
 class FirstFailure:
     """Keep the first failed attempt of each namespace in so many seconds."""
 
+    state_version = 1
+
     def __init__(self, every: float = 60.0, namespaces: int = 1000) -> None:
         self._every = int(every * SECOND)
         self._most = namespaces
         self._kept: OrderedDict[str, int] = OrderedDict()
+
+    def save_state(self) -> tuple[tuple[str, int], ...]:
+        """Return what survives a restart where the pipeline is durable: plain values."""
+        return tuple(self._kept.items())
+
+    def restore_state(self, version: int, state: tuple[tuple[str, int], ...]) -> None:
+        """Go on from what was saved."""
+        self._kept = OrderedDict(state)
 
     def vote(self, trace: TraceView) -> Vote:
         """Say yes once in a while. Time is the trace's: in a replay it is that of the recording."""

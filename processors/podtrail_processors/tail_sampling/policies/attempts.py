@@ -6,7 +6,7 @@ a node, or when nothing was heard of it for `forget_after`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -47,6 +47,17 @@ class Attempts(Learner[Tried]):
         if finding.yes:
             return f"attempt {finding.number} of {finding.pod}; kept from attempt {self._at_least} on"
         return f"attempt {finding.number} of {finding.pod}, fewer than {self._at_least}"
+
+    finding_shape = Tried
+    memory_shape = tuple[tuple[str, int, int], ...]
+
+    def saved_memory(self) -> Any:
+        """Return how often Pods were tried."""
+        return self._tries.saved()
+
+    def restore_memory(self, saved: Any) -> None:
+        """Know how often Pods were tried."""
+        self._tries.restore(saved)
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""

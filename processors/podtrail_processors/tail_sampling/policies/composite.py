@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
@@ -9,6 +10,7 @@ from podtrail.component import Context
 from podtrail.config.mistakes import below, each
 from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
+from podtrail.state import StateError, StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -19,6 +21,8 @@ from podtrail_processors.tail_sampling.voting.evaluator import (
     PolicyConfig,
     PolicyMemory,
     carry_over,
+    restore_parts,
+    saved_parts,
 )
 
 
@@ -30,6 +34,17 @@ class Allotted:
     policy: Evaluator
     spans_per_second: int
     spent: int = 0
+
+
+class _SavedComposite(NamedTuple):
+    second: int
+    spent: tuple[int, ...]
+    yes: int | None
+    yes_to: bytes
+    parts: Any
+
+
+_SHAPE: Final = StateShape[_SavedComposite](_SavedComposite)
 
 
 class Composite(Evaluator):
@@ -111,6 +126,28 @@ class Composite(Evaluator):
         """Attach its policies, under their own names below this one's."""
         for part in self._parts:
             part.policy.attach(context, f"{name}.{part.name}")
+
+    def save_state(self) -> Any:
+        """Return what its policies remember and have spent."""
+        yes = None if self._yes is None else self._parts.index(self._yes)
+        spent = tuple([part.spent for part in self._parts])
+        return _SavedComposite(self._second, spent, yes, self._yes_to, saved_parts(part.policy for part in self._parts))
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Go on from what its policies remembered and had spent.
+
+        Raises:
+            StateError: it had other parts, or one can't be restored.
+        """
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        if len(saved.spent) != len(self._parts) or saved.yes not in (None, *range(len(self._parts))):
+            raise StateError("it had other parts")
+        restore_parts([part.policy for part in self._parts], saved.parts)
+        self._second, self._yes_to = saved.second, saved.yes_to
+        self._yes = None if saved.yes is None else self._parts[saved.yes]
+        for part, spent in zip(self._parts, saved.spent, strict=True):
+            part.spent = spent
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what the predecessor's policies remember and have spent."""

@@ -1,6 +1,7 @@
 """`and` and `drop`: traces that all of several policies say yes to are kept, or dropped whatever others say."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -8,6 +9,7 @@ from podtrail.component import Context
 from podtrail.config.mistakes import below, each
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
+from podtrail.state import known_version
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
@@ -19,6 +21,8 @@ from podtrail_processors.tail_sampling.voting.evaluator import (
     PolicyConfig,
     PolicyMemory,
     carry_over,
+    restore_parts,
+    saved_parts,
 )
 from podtrail_processors.tail_sampling.voting.words import some
 
@@ -104,6 +108,15 @@ class All(Evaluator):
         """Attach its policies, under their own names below this one's."""
         for part in self._parts:
             part.policy.attach(context, f"{name}.{part.name}")
+
+    def save_state(self) -> Any:
+        """Return what its policies remember."""
+        return saved_parts(self._policies)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Have its policies remember what was saved."""
+        known_version(version, 1)
+        restore_parts(self._policies, state)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Have its policies go on from the memory of those before."""

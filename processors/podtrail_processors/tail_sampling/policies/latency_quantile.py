@@ -8,7 +8,7 @@ web profile's milliseconds. Times come from the root's start and end; a root wit
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory
 from podtrail_processors.tail_sampling.voting.learner import FINDINGS_BYTES, Learner
-from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile
+from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile, SavedQuantile
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, times
 
 _LONGEST_PROFILE = 253
@@ -80,6 +80,22 @@ class LatencyQuantile(Learner[Compared]):
             return f"it was compared with nothing: {others} {who}, {self._min_attempts} needed"
         longer = "longer than" if finding.yes else "no longer than"
         return f"it took {lasting(finding.took)}, {longer} {self._share} of {others} {who}: {lasting(finding.limit)}"
+
+    finding_shape = Compared
+    memory_shape = tuple[tuple[str, int, SavedQuantile], ...]
+
+    def saved_memory(self) -> Any:
+        """Return what is known of the profiles."""
+        return tuple([(profile, seen, others.saved()) for profile, others, seen in self._of.dated()])
+
+    def restore_memory(self, saved: Any) -> None:
+        """Know the profiles."""
+        self._of.restore([(profile, seen, self._restored(others)) for profile, seen, others in saved])
+
+    def _restored(self, saved: SavedQuantile) -> RecentQuantile:
+        others = self._recent()
+        others.restore(saved)
+        return others
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""

@@ -1,12 +1,14 @@
 """`not`: the opposite of one policy."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pydantic import Field
 
 from podtrail.component import Context
 from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
+from podtrail.state import known_version
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.voting.evaluator import (
@@ -15,6 +17,8 @@ from podtrail_processors.tail_sampling.voting.evaluator import (
     PolicyConfig,
     PolicyMemory,
     carry_over,
+    restore_parts,
+    saved_parts,
 )
 
 
@@ -57,6 +61,15 @@ class Negation(Evaluator):
     def attach(self, context: Context, name: str) -> None:
         """Attach the policy, under its own name below this one's."""
         self._policy.attach(context, f"{name}.{self._name}")
+
+    def save_state(self) -> Any:
+        """Return what its policies remember."""
+        return saved_parts([self._policy])
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Have its policies remember what was saved."""
+        known_version(version, 1)
+        restore_parts([self._policy], state)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Have the policy go on from the memory of the one before."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
@@ -70,6 +70,17 @@ class NewReason(Learner[Reasons]):
         if finding.ago is None:
             return "it did not fail, or does not tell why"
         return f"last seen {lasting(finding.ago)} before: {finding.reasons}"
+
+    finding_shape = Reasons
+    memory_shape = tuple[tuple[bytes, int, int], ...]
+
+    def saved_memory(self) -> Any:
+        """Return kinds of failure, and when they were last seen."""
+        return self._seen.saved()
+
+    def restore_memory(self, saved: Any) -> None:
+        """Know kinds of failure."""
+        self._seen.restore(saved)
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""

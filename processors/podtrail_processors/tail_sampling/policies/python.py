@@ -10,6 +10,10 @@ An exception leaves the policy without a vote on the trace; it is counted in `po
 logged at most once a minute. A policy that keeps taking longer than its `budget` is switched off with a line in the
 log, shows in `podtrail_python_policy_switched_off`, and has no vote until the configuration is loaded anew. (In a
 replay no time is measured.) A vote that never ends can't be interrupted.
+
+A class that remembers traces keeps that across restarts of a durable pipeline with `state_version`, `save_state()` and
+`restore_state(version, state)`, as a processor does (docs/components/processor.md). One that votes on each trace by
+itself says so with `stateful = False`. One with neither has the pipeline's log replayed instead of checkpoints.
 """
 
 from typing import Any

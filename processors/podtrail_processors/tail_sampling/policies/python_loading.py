@@ -11,6 +11,7 @@ from typing import Any
 
 from podtrail.config.config_folder import import_beside
 from podtrail.policy import TraceView
+from podtrail.state import KeepsState
 
 GROUP = "podtrail.policies"
 _MOST_NAMES = 20
@@ -26,6 +27,8 @@ class Loaded:
     vote: Ask
     stateful: bool
     """Whether its votes may depend on traces before."""
+    keeper: Any = None
+    """What saves its state; None where nothing does."""
 
 
 def load(target: str, args: Mapping[str, Any]) -> Loaded:
@@ -52,7 +55,8 @@ def _made(target: str, found: type[Any], args: Mapping[str, Any]) -> Loaded:
     except (Exception, SystemExit) as error:  # the user's code: what it raises is about the configuration
         raise ValueError(f"making {target} failed: {told(error)}") from error
     _check(f"{target}.vote", made.vote, (None,), {})
-    return Loaded(made.vote, stateful=bool(getattr(made, "stateful", True)))
+    keeper = made if isinstance(made, KeepsState) else None
+    return Loaded(made.vote, stateful=bool(getattr(made, "stateful", True)), keeper=keeper)
 
 
 def _found(target: str) -> Any:

@@ -1,9 +1,12 @@
 """How a `python` policy votes: errors contained, time kept."""
 
+from typing import Any, Final, NamedTuple
+
 from podtrail.component import Context
 from podtrail.config.types import MINUTE, format_duration
 from podtrail.otlp import Decision, Group, frame, split
 from podtrail.policy import TraceView
+from podtrail.state import KeepsState, StateError, StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.python_loading import Loaded, told
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote, label_of
@@ -23,6 +26,7 @@ class PythonEvaluator(Evaluator):
         self.stateful = loaded.stateful
         self._target = target
         self._ask = loaded.vote
+        self._keeper: KeepsState | None = loaded.keeper
         self._budget = budget
         self._overdraft = overdraft
         self._overdrawn = 0
@@ -48,6 +52,36 @@ class PythonEvaluator(Evaluator):
             ("policy",),
             combine=max,
         ).read_from(lambda: int(self._off), self._label)
+
+    def save_state(self) -> Any:
+        """Return its own state, and what it said last.
+
+        Raises:
+            StateError: it may remember something and can't save that.
+        """
+        if self.stateful and self._keeper is None:
+            raise StateError(f"{self._target} remembers traces and has neither save_state nor restore_state")
+        own = None
+        if self._keeper is not None:
+            own = _saved_by(self._target, self._keeper)
+        return _SavedVotes(self._told, self._overdrawn, self._off, own)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Have it go on from its state.
+
+        Raises:
+            StateError: it can't, or fails to.
+        """
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        if saved.own is not None:
+            if self._keeper is None:
+                raise StateError(f"{self._target} has no restore_state")
+            try:
+                self._keeper.restore_state(*saved.own)
+            except Exception as error:  # code that is not ours must not end the pipeline
+                raise StateError(f"{self._target}.restore_state failed: {told(error)}") from error
+        self._told, self._overdrawn, self._off = saved.told, saved.overdrawn, saved.off
 
     def vote(self, trace: Evidence) -> Decision:
         """Ask it for its vote on a trace.
@@ -131,6 +165,23 @@ class PythonEvaluator(Evaluator):
                 *(self._name, self._target, format_duration(self._budget)),
                 *(format_duration(self._overdrawn), format_duration(took)),
             )
+
+
+class _SavedVotes(NamedTuple):
+    told: tuple[bytes, int, str]
+    overdrawn: int
+    off: bool
+    own: tuple[int, Any] | None
+
+
+_SHAPE: Final = StateShape[_SavedVotes](_SavedVotes)
+
+
+def _saved_by(target: str, keeper: KeepsState) -> tuple[int, Any]:
+    try:
+        return keeper.state_version, keeper.save_state()
+    except Exception as error:  # code that is not ours must not end the pipeline
+        raise StateError(f"{target}.save_state failed: {told(error)}") from error
 
 
 def _view(trace: Evidence) -> TraceView:

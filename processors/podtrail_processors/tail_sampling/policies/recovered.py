@@ -6,7 +6,7 @@ a policy of their own. Failures are counted as by `attempts`: by uid, kept or no
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -51,6 +51,17 @@ class Recovered(Learner[Recovery]):
         after = f"after {times(finding.failures, 'failed attempt')}" if finding.failures else "at the first attempt"
         fewer = "" if finding.yes else f", fewer than {self._min_failures}"
         return f"{finding.pod} got a node {after}{fewer}"
+
+    finding_shape = Recovery
+    memory_shape = tuple[tuple[str, int, int], ...]
+
+    def saved_memory(self) -> Any:
+        """Return how often Pods were tried."""
+        return self._tries.saved()
+
+    def restore_memory(self, saved: Any) -> None:
+        """Know how often Pods were tried."""
+        self._tries.restore(saved)
 
     def memories(self) -> Sequence[PolicyMemory]:
         """Return what it remembers."""

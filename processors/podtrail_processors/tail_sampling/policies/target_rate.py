@@ -7,7 +7,7 @@ by the inverse of their probability add up to all there were.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,6 +15,7 @@ from podtrail.component import Context
 from podtrail.config.types import HOUR, SECOND, PositiveDuration, WarningPath
 from podtrail.otlp import Decision
 from podtrail.recent import Recent
+from podtrail.state import StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.probability import ALWAYS, probability_of
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, PolicyMemory, label_of
@@ -23,6 +24,7 @@ from podtrail_processors.tail_sampling.voting.throughput import (
     MOST_BUDGET,
     OTHER,
     FlowShare,
+    SavedThroughput,
     Throughput,
 )
 from podtrail_processors.tail_sampling.voting.throughput_metrics import publish
@@ -44,6 +46,15 @@ _amounts: Mapping[str, Callable[[Evidence], int]] = {
 
 def _nobody() -> None:
     return
+
+
+class _SavedRate(NamedTuple):
+    threshold: int
+    chosen: tuple[tuple[bytes, int, FlowShare], ...]
+    throughput: SavedThroughput
+
+
+_SHAPE: Final = StateShape[_SavedRate](_SavedRate)
 
 
 def _forgotten(_trace_id: bytes, _share: FlowShare, _reason: str) -> None:
@@ -86,6 +97,18 @@ class TargetRate(Evaluator):
     def memories(self) -> Sequence[PolicyMemory]:
         """Return by what shares traces were decided."""
         return (self._chosen,)
+
+    def save_state(self) -> Any:
+        """Return what was measured, and the shares of the traces last decided."""
+        return _SavedRate(self._threshold, self._chosen.saved(), self._throughput.saved())
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Go on from what was measured."""
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        self._threshold = saved.threshold
+        self._chosen.restore(saved.chosen)
+        self._throughput.restore(saved.throughput)
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the randomness of the trace with the threshold of its key."""
