@@ -4,14 +4,14 @@ So does the Collector with its gate `usetracestate`: its budgets go to the trace
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 from podtrail.config.types import SECOND
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.holding.due_queue import DueQueue
-from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace, TraceTable
 from podtrail_processors.tail_sampling.judging.judge import Judge
 
 TRACE_COST = 8
@@ -77,6 +77,15 @@ class Weighing:
             if tick > self._weighed:
                 self._weigh(traces, now)
             yield from traces
+
+    def saved(self, table: TraceTable) -> tuple[tuple[int, ...], int]:
+        """Return what is left of the tick that is begun, and what is weighed."""
+        return table.numbers([trace for trace in self._unweighed if trace.state is None]), self._weighed
+
+    def restore(self, unweighed: Iterable[int], weighed: int, traces: Sequence[HeldTrace]) -> None:
+        """Go on with the tick that was begun."""
+        self._unweighed.extend([traces[at] for at in unweighed])
+        self._weighed = weighed
 
     def _weigh(self, traces: Iterable[HeldTrace], now: int, *, settles: bool = True) -> None:
         """Show traces to the policies, and have them choose if these are all."""

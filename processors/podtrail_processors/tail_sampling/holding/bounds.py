@@ -1,8 +1,10 @@
 """Bounds in bytes: on what all undecided traces take in memory together, and on what one of them takes alone."""
 
+from collections.abc import Sequence
+
 from podtrail.component import Metrics
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace, TraceTable
 from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 
 _KIB, _MIB = 2**10, 2**20
@@ -36,6 +38,15 @@ class Bounds:
     def exceeded(self, memory: TraceMemory) -> bool:
         """Say whether more is held than there is room for."""
         return bool(self._room) and memory.bytes > self._room
+
+    def saved(self, table: TraceTable) -> int | None:
+        """Return the number of the trace that has grown large, if it is undecided."""
+        giant = self._giant
+        return None if giant is None or giant.state is not None else table.number(giant)
+
+    def restore(self, giant: int | None, traces: Sequence[HeldTrace]) -> None:
+        """Take note of the trace that had grown large."""
+        self._giant = None if giant is None else traces[giant]
 
     def next_to_go(self, memory: TraceMemory) -> HeldTrace | None:
         """Return the trace to be decided to make room: the oldest, unless one alone takes over half of the room."""

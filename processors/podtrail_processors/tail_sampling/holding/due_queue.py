@@ -2,9 +2,19 @@
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace, TraceTable
+
+
+class SavedQueue(NamedTuple):
+    """A queue in a saved state; traces by their numbers."""
+
+    arrivals: tuple[int, ...]
+    out_of_turn: tuple[tuple[int, int, int], ...]
+    sequence: int
+    last_due: int
 
 
 class DueQueue:
@@ -100,6 +110,19 @@ class DueQueue:
         self._arrivals, other._arrivals = other._arrivals, deque()
         self._out_of_turn, other._out_of_turn = other._out_of_turn, []
         self._sequence, self.last_due = other._sequence, other.last_due
+
+    def saved(self, table: TraceTable) -> "SavedQueue":
+        """Return what waits."""
+        heap = [(due, number, table.number(trace)) for due, number, trace in self._out_of_turn if trace.state is None]
+        arrivals = table.numbers([trace for trace in self._arrivals if trace.state is None])
+        return SavedQueue(arrivals, tuple(heap), self._sequence, self.last_due)
+
+    def restore(self, saved: "SavedQueue", traces: Sequence[HeldTrace]) -> None:
+        """Have wait what waited."""
+        self._arrivals = deque([traces[at] for at in saved.arrivals])
+        self._out_of_turn = [(due, number, traces[at]) for due, number, at in saved.out_of_turn]
+        heapq.heapify(self._out_of_turn)
+        self._sequence, self.last_due = saved.sequence, saved.last_due
 
     def __iter__(self) -> Iterator[HeldTrace]:
         """Yield the traces in order of arrival; they may be decided meanwhile."""

@@ -3,7 +3,7 @@
 One that has come back by then is not counted, one that was evicted twice within a second is counted once.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from podtrail.config.types import SECOND
 
@@ -53,6 +53,14 @@ class Evicted:
     def inherit(self, due: Mapping[tuple[int, bytes], int]) -> None:
         """Take what others have parted with."""
         self._due = dict(sorted({**self._due, **due}.items(), key=lambda one: one[1]))
+
+    def saved(self) -> tuple[tuple[bytes, int], ...]:
+        """Return them, each with its time."""
+        return tuple([(trace_id, due) for (_, trace_id), due in self._due.items()])
+
+    def restore(self, saved: Iterable[tuple[bytes, int]]) -> None:
+        """Remember those that were saved."""
+        self._due = {(due // SECOND, trace_id): due for trace_id, due in saved}
 
     def __bool__(self) -> bool:
         """Say whether any are remembered."""

@@ -1,8 +1,8 @@
 """A trace while it is held: its spans as chunks of bytes, and where headers change."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group
 from podtrail_processors.evidence.evidence import Header
@@ -38,6 +38,48 @@ class _Turn(NamedTuple):
     header: Header
     chunks: int
     spans: int
+
+
+SavedTrace = tuple[
+    bytes,
+    tuple[bytes, bytes],
+    int,
+    int,
+    int,
+    tuple[bytes, ...],
+    int,
+    int,
+    FinalDecision | None,
+    tuple[int, int],
+    tuple[_Turn, ...] | None,
+]
+"""A trace in a saved state: id, header, arrival, due, last, chunks, spans, weight, state, size, turns.
+
+A plain tuple, for there may be a hundred thousand.
+"""
+
+
+class TraceTable:
+    """The traces of a saved state, each once, in place of which others save its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._traces: list[HeldTrace] = []
+
+    def number(self, trace: "HeldTrace") -> int:
+        """Return the number of a trace."""
+        number = self._numbers.setdefault(id(trace), len(self._traces))
+        if number == len(self._traces):
+            self._traces.append(trace)
+        return number
+
+    def numbers(self, traces: "Iterable[HeldTrace]") -> tuple[int, ...]:
+        """Return the numbers of several traces."""
+        return tuple(map(self.number, traces))
+
+    def saved(self) -> tuple["SavedTrace", ...]:
+        """Return all traces in the order of their numbers."""
+        return tuple([trace.saved() for trace in self._traces])
 
 
 class HeldTrace:
@@ -76,14 +118,37 @@ class HeldTrace:
         """As the Collector measures it, if somebody asked."""
         self._turns: list[_Turn] | None = None
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        # For a checkpoint of a hundred thousand: a dict of names for each, as slots have it, would take half longer.
-        first = (self.trace_id, self.header, self.arrived, self.due, self.last, self.chunks)
-        return (*first, self.span_count, self.weight, self.state, self.size, self._turns)
+    def saved(self) -> "SavedTrace":
+        """Return the trace for a saved state."""
+        turns = self._turns
+        return (
+            self.trace_id,
+            self.header,
+            self.arrived,
+            self.due,
+            self.last,
+            tuple(self.chunks),
+            self.span_count,
+            self.weight,
+            self.state,
+            self.size,
+            None if turns is None else tuple(turns),
+        )
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.trace_id, self.header, self.arrived, self.due, self.last, self.chunks, *others = state
-        self.span_count, self.weight, self.state, self.size, self._turns = others
+    @classmethod
+    def restored(cls, saved: "SavedTrace", intern: Callable[[bytes, bytes], Header]) -> "HeldTrace":
+        """Return a trace as it was saved; equal headers become one object by `intern`."""
+        trace_id, header, arrived, due, last, chunks, spans, weight, state, size, turns = saved
+        trace = cls(trace_id, intern(*header), arrived, due, last)
+        trace.chunks = [*chunks]
+        trace.span_count, trace.weight = spans, weight
+        if size != UNMEASURED:
+            trace.size = Size(*size)
+        if state is not None:
+            trace.state = FORGOTTEN if state == FORGOTTEN else state
+        if turns is not None:
+            trace._turns = [turn._replace(header=intern(*turn.header)) for turn in turns]
+        return trace
 
     def turn_to(self, header: Header) -> None:
         """Put what is added from here on under another header."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from podtrail_processors.evidence.evidence import Header
-from podtrail_processors.tail_sampling.holding.due_queue import DueQueue
-from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, TURN_WEIGHT, HeldTrace
+from podtrail_processors.tail_sampling.holding.due_queue import DueQueue, SavedQueue
+from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, TURN_WEIGHT, HeldTrace, TraceTable
 
 _MOST_HEADERS = 4096
 _MOST_BYTES = 2**22
@@ -18,6 +18,15 @@ class MemoryContents(NamedTuple):
     traces: Sequence[HeldTrace]
     stragglers: Sequence[tuple[int, int]]
     newest: int
+
+
+class SavedMemory(NamedTuple):
+    """A memory in a saved state; traces by their numbers."""
+
+    traces: tuple[int, ...]
+    waiting: SavedQueue
+    newest: int
+    stragglers: tuple[tuple[int, int], ...]
 
 
 class TraceMemory:
@@ -103,6 +112,19 @@ class TraceMemory:
             self.open(trace)
         self._newest = max(part.newest for part in contents)
         self._stragglers = deque(sorted(straggler for part in contents for straggler in part.stragglers))
+        self._weigh()
+
+    def saved(self, table: TraceTable) -> "SavedMemory":
+        """Return what is in memory."""
+        traces = table.numbers(self.traces.values())
+        return SavedMemory(traces, self.waiting.saved(table), self._newest, tuple(self._stragglers))
+
+    def restore(self, saved: "SavedMemory", traces: Sequence[HeldTrace]) -> None:
+        """Have in memory what was; `traces` are all that there are, by their numbers."""
+        self.traces = {traces[at].trace_id: traces[at] for at in saved.traces}
+        self._order = deque(self.traces.values())
+        self.waiting.restore(saved.waiting, traces)
+        self._newest, self._stragglers = saved.newest, deque(saved.stragglers)
         self._weigh()
 
     def _weigh(self) -> None:

@@ -9,10 +9,11 @@ more: about one new trace in 8 billion is not kept. About one id in a thousand i
 import mmap
 from array import array
 from hashlib import blake2b
-from typing import Any
+from typing import NamedTuple
 
-from podtrail.component import Metrics
+from podtrail.component import Counter, Metrics
 from podtrail.otlp import Decision
+from podtrail.state import StateError
 from podtrail_processors.tail_sampling.config.sampler import DecisionMemoryConfig as Settings
 
 _BUCKET = 128
@@ -30,6 +31,26 @@ _MOST_OLDER = 3
 _DECISIONS: tuple[Decision, ...] = ("not_sampled", "dropped", "sampled")
 
 
+class SavedTable(NamedTuple):
+    """A table in a saved state: pages by their place, and the next place of each bucket."""
+
+    promised: int
+    width: int
+    pages: tuple[tuple[int, bytes], ...]
+    following: tuple[int, ...]
+
+
+class SavedDecisions(NamedTuple):
+    """A memory in a saved state."""
+
+    key: bytes
+    kept: SavedTable | None
+    others: SavedTable | None
+    older: tuple["SavedDecisions", ...]
+    older_for: int
+    is_shared: bool
+
+
 class Table:
     """Keys of one width in buckets, each written round and round."""
 
@@ -44,17 +65,33 @@ class Table:
         self._places = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._next = array("H", bytes(2 * self._buckets))
 
-    def __getstate__(self) -> Any:
+    def saved(self) -> "SavedTable":
+        """Return what stands in it."""
         places = self._places
-        written = {at: page for at in range(0, len(places), _PAGE) if (page := places[at : at + _PAGE]).strip(b"\0")}
-        return self.promised, self._width, written, self._next.tobytes()
+        pages = [(at, page) for at in range(0, len(places), _PAGE) if (page := places[at : at + _PAGE]).strip(b"\0")]
+        return SavedTable(self.promised, self._width, tuple(pages), tuple(self._next))
 
-    def __setstate__(self, state: Any) -> None:
-        promised, width, written, following = state
-        self.__init__(promised, width)  # type: ignore[misc]
-        for at, page in written.items():
-            self._places[at : at + len(page)] = page
-        self._next = array("H", following)
+    @classmethod
+    def restored(cls, saved: "SavedTable", width: int) -> "Table":
+        """Return the table that was saved.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        buckets = -(-saved.promised // _MEAN)
+        # As many buckets as there are numbers: what is written says how much memory it takes.
+        if saved.width != width or saved.promised <= 0 or len(saved.following) != buckets:
+            raise StateError("it is damaged: a table of decisions has another size")
+        table = cls(saved.promised, width)
+        size = len(table._places)
+        for at, page in saved.pages:
+            if at < 0 or at + len(page) > size:
+                raise StateError("it is damaged: a page of decisions is out of place")
+            table._places[at : at + len(page)] = page
+        if min(saved.following) < 0 or max(saved.following) >= _BUCKET:
+            raise StateError("it is damaged: a bucket of decisions has no such place")
+        table._next = array("H", saved.following)
+        return table
 
     def find(self, hash32: int, key: bytes) -> int:
         """Return where a key (or what begins with it) stands in its bucket; -1 when it does not."""
@@ -157,6 +194,36 @@ class DecisionMemory:
             self._older_for += other.promised
             other._older = []
         other._is_shared = True
+
+    def saved(self) -> SavedDecisions:
+        """Return all that is remembered."""
+        kept, others = (table.saved() if table else None for table in (self._kept, self._others))
+        older = tuple([one.saved() for one in self._older])
+        return SavedDecisions(self._key, kept, others, older, self._older_for, self._is_shared)
+
+    def restore(self, saved: SavedDecisions) -> None:
+        """Remember what was saved.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        kept = Table.restored(saved.kept, _KEPT) if saved.kept else None
+        others = Table.restored(saved.others, _OTHER + _FLAG) if saved.others else None
+        older: list[DecisionMemory] = []
+        for one in saved.older[: _MOST_OLDER + 1]:
+            promised = [table.promised if table else 0 for table in (one.kept, one.others)]
+            settings = Settings.model_construct(kept=promised[0], not_kept=promised[1])
+            older.append(DecisionMemory._bare(settings, self._forgotten))
+            older[-1].restore(one._replace(older=()))
+        self._key, self._kept, self._others, self._older = saved.key, kept, others, older
+        self._older_for, self._is_shared = saved.older_for, saved.is_shared
+
+    @classmethod
+    def _bare(cls, settings: Settings, forgotten: Counter) -> "DecisionMemory":
+        """Return a memory whose tables are still to be restored."""
+        made = cls.__new__(cls)
+        made._settings, made._forgotten = settings, forgotten
+        return made
 
     @property
     def promised(self) -> int:

@@ -1,13 +1,14 @@
 """Decisions remembered after their trace is forgotten: the Collector's decision cache, and a compact memory."""
 
 from collections.abc import Container
+from typing import NamedTuple
 
 from podtrail.component import Context
 from podtrail.lru import Lru
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.remembering.decision_memory import DecisionMemory
+from podtrail_processors.tail_sampling.remembering.decision_memory import DecisionMemory, SavedDecisions
 
 TAIL = slice(8, 16)
 """The part of a trace id that counts."""
@@ -61,9 +62,34 @@ class DecisionCache:
         for tail, policy in predecessor._policies.items():
             self.put(tail.rjust(16, b"\0"), policy, predecessor._thresholds.get(tail, ALWAYS))
 
+    def saved(self) -> "SavedCache":
+        """Return all that is remembered."""
+        return SavedCache(tuple(self._policies.items()), tuple(self._thresholds.items()))
+
+    def restore(self, saved: "SavedCache") -> None:
+        """Remember what was saved."""
+        for tail, policy in saved.policies:
+            self._policies.put(tail, policy)
+        self._thresholds.update([(tail, threshold) for tail, threshold in saved.thresholds if tail in self._policies])
+
     def __bool__(self) -> bool:
         """Say whether anything can be remembered."""
         return self._size > 0
+
+
+class SavedCache(NamedTuple):
+    """A cache in a saved state, by the tails of ids."""
+
+    policies: tuple[tuple[bytes, str], ...]
+    thresholds: tuple[tuple[bytes, int], ...]
+
+
+class SavedRemembered(NamedTuple):
+    """All remembered decisions in a saved state."""
+
+    kept: SavedCache
+    others: SavedCache
+    compact: SavedDecisions | None
 
 
 class Remembered:
@@ -111,6 +137,18 @@ class Remembered:
         self.others.take_over(predecessor.others)
         if self.compact is not None and predecessor.compact is not None:
             self.compact.take_over(predecessor.compact)
+
+    def saved(self) -> SavedRemembered:
+        """Return all that is remembered."""
+        compact = None if self.compact is None else self.compact.saved()
+        return SavedRemembered(self.kept.saved(), self.others.saved(), compact)
+
+    def restore(self, saved: SavedRemembered) -> None:
+        """Remember what was saved."""
+        if self.compact is not None and saved.compact is not None:
+            self.compact.restore(saved.compact)
+        self.kept.restore(saved.kept)
+        self.others.restore(saved.others)
 
     def __bool__(self) -> bool:
         """Say whether anything can be remembered."""
