@@ -247,9 +247,6 @@ class MemoryLimiter(PassingProcessor):
         self._taken += batch.size + _GROUP_BYTES * len(batch.groups)
         return Taken([batch])
 
-    def __getstate__(self) -> None:
-        """Nothing is kept for another process: this one's memory says nothing of that one's."""
-
     def take_over(self, predecessor: "MemoryLimiter", now: int) -> None:  # noqa: ARG002
         """Go on from the last measurement."""
         self._checked, self._used = predecessor._checked, predecessor._used

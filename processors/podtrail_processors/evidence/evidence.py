@@ -86,9 +86,6 @@ class Readers:
         self.keys: Sequence[bytes] = ()
         """Of attributes that they seek, where they seek them by their keys alone."""
 
-    def __getstate__(self) -> None:
-        """Nothing is kept for another process: what is sought, and what was seen of it, is found again."""
-
     def seek(self, sought: Sought) -> None:
         """Have `Evidence.met_anywhere` look for this, too."""
         column = sought.column

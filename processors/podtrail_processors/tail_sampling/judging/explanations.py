@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
 from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
@@ -73,10 +73,6 @@ class Explanations:
         """Return what is left to be told when the policies are no more."""
         return VotesAlone([(one.name, one.type) for one in self._asked], [], [])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Policies that have been replaced are not kept for another process; what they voted is."""
-        return VotesAlone, tuple(self.names())
-
     @cached_property
     def _readers(self) -> Readers:
         return Readers(self._reads, weighs=self._weighs, tells=True)
@@ -97,6 +93,10 @@ class VotesAlone(NamedTuple):
     others: Sequence[tuple[str, str]]
     """Those of the list that was only tried."""
 
+    def names(self) -> "VotesAlone":
+        """Return itself."""
+        return self
+
     @property
     def shadow(self) -> None:
         """Nothing: one explainer for all verdicts."""
@@ -112,6 +112,18 @@ class VotesAlone(NamedTuple):
             )
             for name, type in asked
         ]
+
+
+_Names = tuple[tuple[str, str], ...]
+
+
+class SavedExplainer(NamedTuple):
+    """Who says why in a saved state."""
+
+    votes: tuple[_Names, _Names, _Names] | None
+    """The names of `VotesAlone`, of policies that have been replaced; None: the present ones."""
+    shadow: tuple[dict[str, Decision], Decision | None, str, str, dict[str, Decision]] | None
+    """What shadows said, if there are any."""
 
 
 def why(policy: Evaluator, vote: Decision | None, trace: Evidence) -> str:

@@ -30,6 +30,14 @@ class Forgetting:
         if self._due is None and self._memories:
             self.plan()
 
+    def saved(self) -> int | None:
+        """Return when memories are looked at next."""
+        return self._due
+
+    def restore(self, due: int | None) -> None:
+        """Look at memories at a saved time."""
+        self._due = due
+
     def plan(self) -> None:
         """Look up when the first of it is too old."""
         due = first(memory.deadline() for memory in self._memories)

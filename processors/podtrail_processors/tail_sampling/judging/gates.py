@@ -23,9 +23,6 @@ class Gates:
                 readers.seek(sought)
                 self._behind.setdefault(sought, []).append(at)
 
-    def __getstate__(self) -> None:
-        """Nothing is kept for another process: what is counted is about the time that policies take."""
-
     def open_for(self, trace: Evidence) -> Sequence[int]:
         """Return the places of the policies to be asked, in order; the others say `not_sampled`."""
         met = trace.met_anywhere()

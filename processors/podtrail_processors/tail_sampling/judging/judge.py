@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from podtrail.component import Context
 from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Decision, Explainer
+from podtrail.state import StateError
 from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config.sampler import Config, TopPolicy
@@ -46,6 +47,14 @@ class Judgement(NamedTuple):
     """The lowest threshold of the policies that said yes."""
     explainer: Explainer | None = None
     """Who can say why each policy voted as it did; None where none was asked."""
+
+
+class SavedPolicies(NamedTuple):
+    """What policies remember in a saved state."""
+
+    policies: tuple[tuple[int, str, str, int, Any], ...]
+    """List, name, type, version and state of each that remembers anything."""
+    forgetting: int | None
 
 
 class _RowOutcome:
@@ -112,8 +121,8 @@ class Judge:
         """Whether thresholds differ from trace to trace."""
         for policy, name in zip(self._policies, self._names, strict=True):
             policy.attach(context, name)
-        asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
-        self.explanations = Explanations(asked, self._reach, self.reads, weighs=self.weighs)
+        self._asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
+        self.explanations = Explanations(self._asked, self._reach, self.reads, weighs=self.weighs)
 
     def _memories(self) -> list[PolicyMemory]:
         return [memory for policy in self._policies for memory in policy.memories()]
@@ -212,6 +221,35 @@ class Judge:
     def named(self) -> Sequence[NamedEvaluator]:
         """Return the policies."""
         return [NamedEvaluator(name, policy) for name, policy in zip(self._names, self._policies, strict=True)]
+
+    def lists(self) -> Sequence[Sequence[Asked]]:
+        """Return the policies by the lists that they are in."""
+        return [self._asked]
+
+    def saved(self) -> SavedPolicies:
+        """Return what the policies remember."""
+        rows = [
+            (at, one.name, one.type, one.policy.state_version, state)
+            for at, asked in enumerate(self.lists())
+            for one in asked
+            if (state := one.policy.save_state()) is not None
+        ]
+        return SavedPolicies(tuple(rows), self.forgetting.saved())
+
+    def restore(self, saved: SavedPolicies) -> Sequence[str]:
+        """Have policies remember what was saved; return what those are called that could not, with the reason."""
+        problems: list[str] = []
+        policies = {(at, one.name, one.type): one.policy for at, asked in enumerate(self.lists()) for one in asked}
+        for at, name, type_, version, state in saved.policies:
+            policy = policies.get((at, name, type_))
+            try:
+                if policy is None:
+                    raise StateError("it is not configured")
+                policy.restore_state(version, state)
+            except StateError as error:
+                problems.append(f"policy {name}: {error}")
+        self.forgetting.restore(saved.forgetting)
+        return problems
 
     def take_over(self, other: "Judge") -> None:
         """On reload: have policies go on from what those of the same name and kind remember."""

@@ -11,10 +11,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from podtrail.component import Context, Counter, Metrics
-from podtrail.otlp import Decision, PolicyVote, Shadow, Verdict
+from podtrail.otlp import Decision, Explainer, PolicyVote, Shadow, Verdict
+from podtrail.state import StateError
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations, VotesAlone
+from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations, SavedExplainer, VotesAlone
 from podtrail_processors.tail_sampling.judging.forgetting import Forgetting
 from podtrail_processors.tail_sampling.judging.instruments import PREFIX, Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement, asked_for
@@ -118,10 +119,14 @@ class ShadowedJudge(Judge):
             told.append(self._alternative.explanations.told(verdict, shadow.set_votes, shadow=True))
         return [*chain(*told)]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Policies that have been replaced are not kept for another process; what they voted is."""
+    def names(self) -> VotesAlone:
+        """Return what is left to be told when the policies are no more."""
         others = self._alternative.explanations.names().asked if self._alternative else []
-        return VotesAlone, (self.explanations.names().asked, self._shadow_explanations.names().asked, others)
+        return VotesAlone(self.explanations.names().asked, self._shadow_explanations.names().asked, others)
+
+    def lists(self) -> Sequence[Sequence[Asked]]:
+        """Return the policies, the shadows, and those of the alternative list."""
+        return [*super().lists(), self._shadows, *(self._alternative.lists() if self._alternative else ())]
 
     def take_over(self, other: Judge) -> None:
         """On reload: have policies go on from memory, shadows that are trusted now as well."""
@@ -143,6 +148,51 @@ class _Explained(NamedTuple):
 
     def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
         return self.judge.explain(verdict, self.shadow)
+
+
+class SavedJudgement(NamedTuple):
+    """A judgement in a saved state."""
+
+    decision: Decision
+    policy: str
+    reason: str
+    votes: dict[str, Decision]
+    threshold: int
+    explainer: SavedExplainer | None
+
+    @classmethod
+    def of(cls, judgement: Judgement, judge: Judge) -> "SavedJudgement":
+        """Return a judgement of this judge, or of one that it has replaced."""
+        decision, policy, reason, votes, threshold, explainer = judgement
+        saved = None if explainer is None else _saved(explainer, judge)
+        return cls(decision, policy, reason, dict(votes), threshold, saved)
+
+    def restored(self, judge: Judge) -> Judgement:
+        """Return the judgement; this judge explains it if it was its own."""
+        told = self.explainer
+        explainer: Explainer | None = None
+        if told is not None:
+            if told.shadow is not None:
+                present = judge if isinstance(judge, ShadowedJudge) else judge.explanations.names()
+                explainer = _Explained(VotesAlone(*told.votes) if told.votes else present, Shadow(*told.shadow))
+            else:
+                explainer = VotesAlone(*told.votes) if told.votes else judge.explanations
+        return Judgement(self.decision, self.policy, self.reason, self.votes, self.threshold, explainer)
+
+
+def _saved(explainer: Explainer, judge: Judge) -> SavedExplainer:
+    match explainer:
+        case _Explained():
+            votes, decision, policy, reason, others = explainer.shadow
+            names = None if explainer.judge is judge else explainer.judge.names()
+            return SavedExplainer(_plain(names), (dict(votes), decision, policy, reason, dict(others)))
+        case Explanations() | VotesAlone():
+            return SavedExplainer(_plain(None if explainer is judge.explanations else explainer.names()), None)
+    raise StateError(f"a {type(explainer).__name__} explains a judgement, which can't be saved")
+
+
+def _plain(names: VotesAlone | None) -> Any:
+    return None if names is None else tuple(tuple(map(tuple, part)) for part in names)
 
 
 class _ShadowInstruments:

@@ -38,9 +38,6 @@ class PolicyTimes:
         if self.runs:
             self._time_next()
 
-    def __getstate__(self) -> None:
-        """Nothing is kept for another process: what is timed is no state."""
-
     def settle(self, asked: Sequence[int]) -> None:
         """Count the time of so many votes of each policy, and have the next one timed."""
         for at, times in enumerate(asked):
@@ -69,9 +66,6 @@ class DecisionTimer:
         self._latency = latency
         self._stopwatch = stopwatch
         self._second = self._took = 0
-
-    def __getstate__(self) -> None:
-        """Nothing is kept for another process: what is timed is no state."""
 
     def begin(self) -> int:
         """Return when some decisions begin, for `end`."""
