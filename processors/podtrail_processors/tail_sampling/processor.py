@@ -2,26 +2,34 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
 from podtrail.otlp.native import has_root
+from podtrail.state import PartlyRestored, StateError, StateShape, known_version
 from podtrail_processors.evidence.evidence import Evidence, Header
 from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.holding.bounds import Bounds
 from podtrail_processors.tail_sampling.holding.evicted import Evicted
-from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, FinalDecision, HeldTrace
-from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
+from podtrail_processors.tail_sampling.holding.held_trace import (
+    CHUNK_WEIGHT,
+    FORGOTTEN,
+    FinalDecision,
+    HeldTrace,
+    SavedTrace,
+    TraceTable,
+)
+from podtrail_processors.tail_sampling.holding.trace_memory import SavedMemory, TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
-from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement, SavedPolicies
 from podtrail_processors.tail_sampling.judging.shadow import judge_of
 from podtrail_processors.tail_sampling.judging.timing import DecisionTimer
-from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser
-from podtrail_processors.tail_sampling.leaving.stress_relief import StressRelief
+from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser, SavedReleaser
+from podtrail_processors.tail_sampling.leaving.stress_relief import SavedStress, StressRelief
 from podtrail_processors.tail_sampling.remembering.decisions import TAIL
 from podtrail_processors.tail_sampling.weighing import TRACE_COST, Weighing
 
@@ -55,6 +63,22 @@ class _Filing:
         """How many traces began."""
         self.rest: Sequence[Group] = ()
         """What there was no room for."""
+
+
+class SavedSampler(NamedTuple):
+    """A sampler in a saved state; traces by their numbers."""
+
+    traces: tuple[SavedTrace, ...]
+    memory: SavedMemory
+    weighing: tuple[tuple[int, ...], int]
+    giant: int | None
+    evicted: tuple[tuple[bytes, int], ...]
+    releaser: SavedReleaser
+    stress: SavedStress | None
+    judge: SavedPolicies
+
+
+_SHAPE: Final = StateShape[SavedSampler](SavedSampler)
 
 
 class TailSampling:
@@ -211,6 +235,44 @@ class TailSampling:
         """Return the arrival of the oldest span inside, or an earlier time if arrivals were out of order."""
         sinces = (self.memory.held_since(), self.releaser.held_since())
         return min((since for since in sinces if since is not None), default=None)
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return what it holds and remembers."""
+        table = TraceTable()
+        memory = self.memory.saved(table)
+        others = (
+            *(self._weighing.saved(table), self._bounds.saved(table), self._evicted.saved()),
+            self.releaser.saved(table, self._judge),
+            self._stress_relief.saved(self._judge) if self._stress_relief else None,
+            self._judge.saved(),
+        )
+        return SavedSampler(table.saved(), memory, *others)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Hold and remember what was saved. A policy that can't begins empty.
+
+        Raises:
+            StateError: it can't be read.
+            PartlyRestored: a policy begins empty.
+        """
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        intern = self.memory.headers.intern
+        traces = [HeldTrace.restored(trace, intern) for trace in saved.traces]
+        try:
+            self.memory.restore(saved.memory, traces)
+            self._weighing.restore(*saved.weighing, traces)
+            self._bounds.restore(saved.giant, traces)
+            self.releaser.restore(saved.releaser, traces, self._judge)
+        except IndexError as error:
+            raise StateError("it is damaged: it lacks a trace") from error
+        self._evicted.restore(saved.evicted)
+        if self._stress_relief and saved.stress:
+            self._stress_relief.restore(saved.stress, self._judge)
+        if problems := self._judge.restore(saved.judge):
+            raise PartlyRestored(problems)
 
     def parts(self) -> "Sequence[TailSampling]":
         """Return the samplers that this one is made of: itself."""

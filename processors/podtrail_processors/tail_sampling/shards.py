@@ -4,12 +4,13 @@ Room, caches and rates are divided among them; a burst is not, for it says how l
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group
+from podtrail.state import PartlyRestored, StateError, StateShape, known_version
 from podtrail_processors.tail_sampling.config.sampler import Config, DecisionCacheConfig, DecisionMemoryConfig
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
@@ -17,6 +18,9 @@ from podtrail_processors.tail_sampling.processor import Divisible, TailSampling,
 from podtrail_processors.tail_sampling.voting.limiter import burst_of
 
 _MASK = 2**64 - 1
+
+
+_SHAPE: Final = StateShape[tuple[tuple[int, Any], ...]](tuple[tuple[int, Any], ...])
 
 
 class Sharded:
@@ -31,6 +35,32 @@ class Sharded:
     def parts(self) -> Sequence[TailSampling]:
         """Return the samplers."""
         return self._shards
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return what its samplers hold and remember."""
+        return tuple([(shard.state_version, shard.save_state()) for shard in self._shards])
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Have its samplers hold and remember what was saved.
+
+        Raises:
+            StateError: they can't.
+            PartlyRestored: some of their policies begin empty.
+        """
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        if len(saved) != len(self._shards):
+            raise StateError(f"it is of {len(saved)} shards, not {len(self._shards)}")
+        problems: list[str] = []
+        for shard, one in zip(self._shards, saved, strict=True):
+            try:
+                shard.restore_state(*one)
+            except PartlyRestored as partly:
+                problems += partly.problems
+        if problems:
+            raise PartlyRestored(problems)
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Hand spans to the samplers of their traces."""

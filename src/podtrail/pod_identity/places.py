@@ -1,5 +1,6 @@
 """Which Pod was at a place (`namespace/name`) at a time: Pods of a StatefulSet come back under the same name."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from podtrail.lru import Lru, forget_oldest
@@ -62,6 +63,15 @@ class Places:
             pods.pop(uid, None)
             if not pods:
                 del self._pods[place]
+
+    def saved(self) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+        """Return uids by place, each with its time; the place not told of longest first."""
+        return tuple([(place, tuple(pods.items())) for place, pods in self._pods.items()])
+
+    def restore(self, saved: Iterable[tuple[str, Iterable[tuple[str, int]]]]) -> None:
+        """Remember what was saved; meant for an empty one."""
+        for place, pods in saved:
+            self._pods.put(place, dict(pods))
 
     def take_over(self, other: "Places") -> None:
         """Remember what another does, as far as there is room."""

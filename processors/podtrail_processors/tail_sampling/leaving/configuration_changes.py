@@ -35,10 +35,17 @@ _links = raw_span_reader(("links",))
 class RememberedChange(NamedTuple):
     """A trace that was not kept, and may have changed the configuration."""
 
-    groups: Sequence[Group]
+    groups: tuple[Group, ...]
     arrived: int
     spans: int
     size: int
+
+
+class SavedChanges(NamedTuple):
+    """What is remembered, in a saved state."""
+
+    changes: tuple[tuple[bytes, int, RememberedChange], ...]
+    wanted: tuple[tuple[bytes, int, bytes], ...]
 
 
 class ConfigurationChanges:
@@ -100,6 +107,16 @@ class ConfigurationChanges:
                 else:
                     self.forget(target)
                     yield target, known
+
+    def saved(self) -> "SavedChanges":
+        """Return what is remembered."""
+        return SavedChanges(self._changes.saved(), self._wanted.saved())
+
+    def restore(self, saved: "SavedChanges") -> None:
+        """Remember what was saved."""
+        self._bytes = sum(known.size for _, _, known in saved.changes)
+        self._changes.restore(saved.changes)
+        self._wanted.restore(saved.wanted)
 
     def take_over(self, other: "ConfigurationChanges") -> None:
         """Copy the traces of another instance."""

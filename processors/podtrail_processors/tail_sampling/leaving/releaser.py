@@ -6,21 +6,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from podtrail.component import Context, Counter, Metrics
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
+from podtrail.state import StateError
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, FinalDecision, HeldTrace
+from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, FinalDecision, HeldTrace, TraceTable
 from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
-from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.configuration_changes import ConfigurationChanges, configuring
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.judging.shadow import SavedJudgement
+from podtrail_processors.tail_sampling.leaving.configuration_changes import (
+    ConfigurationChanges,
+    SavedChanges,
+    configuring,
+)
 from podtrail_processors.tail_sampling.leaving.failures import failure_in
 from podtrail_processors.tail_sampling.leaving.inscriptions import marked, reasoned, records_policy, spared
-from podtrail_processors.tail_sampling.remembering.decisions import Remembered
+from podtrail_processors.tail_sampling.remembering.decisions import Remembered, SavedRemembered
 from podtrail_processors.thresholds import weighed
 
 _ROOT = ROOT_NAME.encode()
@@ -53,6 +59,25 @@ class Resting(NamedTuple):
     groups: Sequence[Group]
     at: int | None
     """When it was decided."""
+
+
+class SavedResting(NamedTuple):
+    """What rests, in a saved state."""
+
+    trace: int
+    judgement: SavedJudgement
+    groups: tuple[Group, ...]
+    at: int | None
+
+
+class SavedReleaser(NamedTuple):
+    """What rests and what is remembered, in a saved state."""
+
+    remembered: SavedRemembered
+    changes: SavedChanges
+    left_over: tuple[SavedResting, ...]
+    left_over_due: int
+    links: Any
 
 
 class Releaser:
@@ -317,6 +342,44 @@ class Releaser:
         released = [one for one in self._left_over if theirs(one.trace.trace_id)]
         self._left_over = [one for one in self._left_over if not theirs(one.trace.trace_id)]
         return released
+
+    def saved(self, table: TraceTable, judge: Judge) -> "SavedReleaser":
+        """Return what rests here and what is remembered. `judge`: the present one."""
+        left_over = [
+            SavedResting(table.number(one.trace), SavedJudgement.of(one.judgement, judge), tuple(one.groups), one.at)
+            for one in self._left_over
+        ]
+        return SavedReleaser(
+            *(self.remembered.saved(), self.changes.saved(), tuple(left_over), self._left_over_due),
+            self.saved_links(table, judge),
+        )
+
+    def restore(self, saved: "SavedReleaser", traces: Sequence[HeldTrace], judge: Judge) -> None:
+        """Have rest here what rested, and remember what was remembered.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        self.remembered.restore(saved.remembered)
+        self.changes.restore(saved.changes)
+        self._left_over = [
+            Resting(traces[one.trace], one.judgement.restored(judge), one.groups, one.at) for one in saved.left_over
+        ]
+        self._left_over_due = saved.left_over_due
+        if saved.links is not None:
+            self.restore_links(saved.links, traces, judge)
+
+    def saved_links(self, table: TraceTable, judge: Judge) -> Any:  # noqa: ARG002 - of those that know of links
+        """Return what is known of links between traces; None for nothing."""
+        return None
+
+    def restore_links(self, saved: Any, traces: Sequence[HeldTrace], judge: Judge) -> None:  # noqa: ARG002
+        """Know links between traces.
+
+        Raises:
+            StateError: it can't.
+        """
+        raise StateError("it keeps linked traces, which is not configured")
 
     def held(self) -> int:
         """Return the number of spans that rest here."""

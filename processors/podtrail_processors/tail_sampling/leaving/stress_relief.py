@@ -20,10 +20,11 @@ from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.config.stress_relief import MOST_REMEMBERED
 from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
-from podtrail_processors.tail_sampling.judging.judge import Judgement
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.judging.shadow import SavedJudgement
 from podtrail_processors.tail_sampling.leaving.failures import failure_in
 from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser
-from podtrail_processors.tail_sampling.voting.throughput import Throughput
+from podtrail_processors.tail_sampling.voting.throughput import SavedThroughput, Throughput
 from podtrail_processors.thresholds import MARK, Before, sampled_before, weighed
 
 _V = TypeVar("_V")
@@ -68,6 +69,18 @@ class Stress:
             return False
         self.since = None
         return True
+
+
+class SavedStress(NamedTuple):
+    """Stress and what is remembered of it, in a saved state."""
+
+    since: int | None
+    remembers_until: int
+    level: Level
+    times: tuple[int, int]
+    kept: tuple[tuple[bytes, SavedJudgement], ...]
+    others: tuple[bytes, ...]
+    errors: SavedThroughput | None
 
 
 class StressRelief:
@@ -177,6 +190,25 @@ class StressRelief:
     def remembered(self) -> int:
         """How many traces that were decided at once are remembered."""
         return len(self._kept) + len(self._others)
+
+    def saved(self, judge: Judge) -> "SavedStress":
+        """Return since when there is stress, and what is remembered. `judge`: the sampler's."""
+        kept = tuple([(trace_id, SavedJudgement.of(one, judge)) for trace_id, one in self._kept.items()])
+        return SavedStress(
+            *(self._stress.since, self._remembers_until, self._level, (self._times[0], self._times[1]), kept),
+            *(tuple(self._others), self._errors.saved() if self._errors else None),
+        )
+
+    def restore(self, saved: "SavedStress", judge: Judge) -> None:
+        """Go on from what was saved."""
+        if self._errors and saved.errors:
+            self._errors.restore(saved.errors)
+        self._stress.since, self._remembers_until = saved.since, saved.remembers_until
+        self._level, self._times = saved.level, [*saved.times]
+        for trace_id, judgement in saved.kept:
+            self._kept.put(trace_id, judgement.restored(judge))
+        for trace_id in saved.others:
+            self._others.put(trace_id, None)
 
     def take_over(self, predecessor: "StressRelief") -> None:
         """Go on where another was."""

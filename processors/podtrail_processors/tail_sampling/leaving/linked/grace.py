@@ -3,18 +3,43 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import overload
+from typing import NamedTuple, overload
 
 from podtrail.otlp import Group
 from podtrail_processors.evidence.evidence import Header
-from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
-from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.web import LinkedTrace
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace, TraceTable
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.judging.shadow import SavedJudgement
+from podtrail_processors.tail_sampling.leaving.linked.web import LinkedTrace, WebTable
 
 _NODE_BYTES = 1500
 _KEY_BYTES = 300
 _GROUP_BYTES = 100
 _SLACK = 1024
+
+
+_Pieces = tuple[bytes, bytes, bytes, tuple[bytes, ...], int]
+"""A group whose spans are not joined."""
+
+
+class SavedGroups(NamedTuple):
+    """A resting trace in a saved state; node and trace by their numbers."""
+
+    node: int
+    trace: int
+    judgement: SavedJudgement
+    groups: tuple[_Pieces, ...]
+    at: int | None
+    size: int
+
+
+class SavedGrace(NamedTuple):
+    """What rests, in a saved state."""
+
+    resting: tuple[SavedGroups, ...]
+    latest: int
+    stragglers: tuple[tuple[int, int, int], ...]
+    sequence: int
 
 
 class Grace:
@@ -118,6 +143,41 @@ class Grace:
         assert oldest.trace is not None, "it rests"
         return min(stragglers[0][0], oldest.trace.arrived) if stragglers else oldest.trace.arrived
 
+    def saved(self, nodes: WebTable, table: TraceTable, judge: Judge) -> "SavedGrace":
+        """Return what rests. `judge`: the present one."""
+        resting = [
+            SavedGroups(
+                *(nodes.number(node), table.number(node.trace), SavedJudgement.of(node.judgement, judge)),
+                *(_pieces(node.groups), node.at, node.size),
+            )
+            for node in self._order
+            if node.trace is not None
+        ]
+        heap = [(arrived, at, nodes.number(node)) for arrived, at, node in self._stragglers if node.trace is not None]
+        return SavedGrace(tuple(resting), self._latest, tuple(heap), self._sequence)
+
+    def restore(
+        self, saved: "SavedGrace", nodes: Sequence[LinkedTrace], traces: Sequence[HeldTrace], judge: Judge
+    ) -> None:
+        """Have rest what rested."""
+        for one in saved.resting:
+            node = nodes[one.node]
+            node.trace, node.judgement, node.at, node.size = (
+                *(traces[one.trace], one.judgement.restored(judge)),
+                *(one.at, one.size),
+            )
+            node.groups = [
+                Group(resource, scope, trace_id, b"".join(pieces), spans)
+                for resource, scope, trace_id, pieces, spans in one.groups
+            ]
+            self._order.append(node)
+            self._count += 1
+            self.spans += node.trace.span_count
+            self.bytes += node.size
+        self._latest, self._sequence = saved.latest, saved.sequence
+        self._stragglers = [(arrived, at, nodes[number]) for arrived, at, number in saved.stragglers]
+        heapify(self._stragglers)
+
     def take_over(self, other: "Grace") -> None:
         """Take all that rests with another, with its times."""
         for node in list(other):
@@ -142,6 +202,12 @@ class Pieces(Sequence[Group]):
         self._span_count = span_count
         self._groups: tuple[Group, ...] = ()
 
+    def saved(self) -> _Pieces:
+        """Return the group, its spans not joined unless they are already."""
+        resource, scope = self._header
+        pieces = (self._groups[0].spans,) if self._groups else tuple(self._pieces)
+        return resource, scope, self._trace_id, pieces, self._span_count
+
     def __len__(self) -> int:
         return 1
 
@@ -163,3 +229,9 @@ class Pieces(Sequence[Group]):
         return isinstance(other, Sequence) and self[:] == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _pieces(groups: Sequence[Group]) -> tuple[_Pieces, ...]:
+    if isinstance(groups, Pieces):
+        return (groups.saved(),)
+    return tuple([(group.resource, group.scope, group.trace_id, (group.spans,), group.span_count) for group in groups])

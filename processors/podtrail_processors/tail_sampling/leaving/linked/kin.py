@@ -3,14 +3,14 @@
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from podtrail.component import Counter
 from podtrail.otlp import Group
 from podtrail.pod_identity import CREATE, Places, Sighting
 from podtrail_processors.tail_sampling.config.linked_traces import KEY_BYTES
 from podtrail_processors.tail_sampling.leaving.linked.joins import PLACE, JoinReader, Joins, Key, uid_key
-from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
+from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web, WebTable
 
 _MOST_PLACES: Final = 20_000
 _NEVER: Final = 1 << 63
@@ -18,6 +18,17 @@ _MOST_READ: Final = 1_000
 """So many resting traces are asked for both when the first that knows only a place comes: a few milliseconds."""
 _MOST_NAMED: Final = 64
 """So many traces that know only a Pod's place learn its uid from one that tells both."""
+
+
+class SavedKin(NamedTuple):
+    """Who is linked with whom, in a saved state; nodes by their numbers."""
+
+    places: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    kept: tuple[int, ...]
+    due: int
+    kept_keys: int
+    placed: tuple[Key, ...]
+    asked: bool
 
 
 class Kin:
@@ -199,6 +210,20 @@ class Kin:
     def _forget(self, node: LinkedTrace) -> None:
         self.kept_keys -= len(node.keys)
         self.web.remove(node)
+
+    def saved(self, nodes: WebTable) -> "SavedKin":
+        """Return all that is known; the nodes of the web are the first of the table."""
+        for node in self.web.nodes.values():
+            nodes.number(node)
+        kept = tuple([nodes.number(node) for node in self._kept])
+        return SavedKin(self._places.saved(), kept, self.due, self.kept_keys, tuple(self._placed), self._asked)
+
+    def restore(self, saved: "SavedKin", nodes: Sequence[LinkedTrace]) -> None:
+        """Know what was known; the web is restored already."""
+        self._places.restore(saved.places)
+        self._kept = deque([nodes[at] for at in saved.kept])
+        self.due, self.kept_keys = saved.due, saved.kept_keys
+        self._placed, self._asked = set(saved.placed), saved.asked
 
     def take_over(self, other: "Kin") -> None:
         """Know of those that another knows; it knows of none afterwards."""

@@ -1,21 +1,22 @@
 """Leaving where linked traces are kept together: what no policy kept rests, and is rescued or let go."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from podtrail.component import Context
 from podtrail.otlp import Group
+from podtrail.state import StateError, StateShape
 from podtrail_processors.evidence.evidence import Evidence, headers_of
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.holding.held_trace import FinalDecision, HeldTrace
+from podtrail_processors.tail_sampling.holding.held_trace import FinalDecision, HeldTrace, TraceTable
 from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
-from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.grace import Grace
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.leaving.linked.grace import Grace, SavedGrace
 from podtrail_processors.tail_sampling.leaving.linked.instruments import LinkInstruments
 from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, JoinReader, join_of
-from podtrail_processors.tail_sampling.leaving.linked.kin import Kin
-from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
+from podtrail_processors.tail_sampling.leaving.linked.kin import Kin, SavedKin
+from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, SavedWeb, Tie, Web, WebTable
 from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser, Resting
 
 POLICY: Final = "linked_traces"
@@ -24,6 +25,15 @@ POLICY: Final = "linked_traces"
 _EVER = 1 << 64
 _STEPS = 64
 """What rests leaves at times that are this part of `grace_period` apart, many at once."""
+
+
+class _SavedLinks(NamedTuple):
+    kin: SavedKin
+    grace: SavedGrace
+    web: SavedWeb
+
+
+_SHAPE: Final = StateShape[_SavedLinks](_SavedLinks)
 
 
 class LinkedReleaser(Releaser):
@@ -220,6 +230,26 @@ class LinkedReleaser(Releaser):
         nodes = [node for node in self._grace if theirs(node.trace_id)]
         resting = [Resting(self._grace.take(node), node.judgement, node.groups, node.at) for node in nodes]
         return [*super().release(theirs), *resting]
+
+    def saved_links(self, table: TraceTable, judge: Judge) -> Any:
+        """Return what rests, and who is linked with whom."""
+        nodes = WebTable()
+        kin = self._kin.saved(nodes)
+        grace = self._grace.saved(nodes, table, judge)
+        return _SavedLinks(kin, grace, self._kin.web.saved(nodes))
+
+    def restore_links(self, saved: Any, traces: Sequence[HeldTrace], judge: Judge) -> None:
+        """Have rest what rested, linked as it was.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        links = _SHAPE.read(saved)
+        if any(len(levels) != self._unkept for _, levels in links.web.kept):
+            raise StateError("it is damaged: max_hops was another")
+        nodes = self._kin.web.restore(links.web)
+        self._kin.restore(links.kin, nodes)
+        self._grace.restore(links.grace, nodes, traces, judge)
 
     def held(self) -> int:
         """Return the number of spans that rest here."""

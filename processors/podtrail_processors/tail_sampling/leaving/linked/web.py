@@ -75,6 +75,46 @@ class LinkedTrace:
         """What rests; None of one that is kept."""
 
 
+class SavedNode(NamedTuple):
+    """A trace in a saved state, without what rests of it."""
+
+    trace_id: bytes
+    keys: tuple[Key, ...]
+    cluster: str
+    hop: int
+    founder: int | None
+    until: int
+    of_one_pod: bool
+    nameless: tuple[Sighting, ...]
+
+
+class SavedWeb(NamedTuple):
+    """All traces of a web in a saved state: nodes and founders by their numbers."""
+
+    founders: tuple[tuple[str, bytes, int], ...]
+    nodes: tuple[SavedNode, ...]
+    known: int
+    """How many of them, the first, are in the web."""
+    kept: tuple[tuple[Key, tuple[tuple[int, ...], ...]], ...]
+    """By key and hop."""
+    unkept: tuple[tuple[Key, tuple[int, ...]], ...]
+
+
+class WebTable:
+    """The nodes of a saved state, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[LinkedTrace, int] = {}
+
+    def number(self, node: LinkedTrace) -> int:
+        """Return the number of a node."""
+        return self._numbers.setdefault(node, len(self._numbers))
+
+    def nodes(self) -> Sequence[LinkedTrace]:
+        """Return all nodes in the order of their numbers."""
+        return [*self._numbers]
+
+
 class Tie(NamedTuple):
     """How a trace is linked with one that is kept."""
 
@@ -172,6 +212,48 @@ class Web:
                 if there:
                     continue
             del unkept[key]
+
+    def saved(self, table: WebTable) -> SavedWeb:
+        """Return all nodes of a table and how they are tied; those of the web come first in it."""
+        numbers = {node: at for at, node in enumerate(table.nodes())}
+        founders: dict[Founder, int] = {}
+        nodes = [
+            SavedNode(
+                *(node.trace_id, tuple(node.keys), node.cluster, node.hop),
+                None if node.founder is None else founders.setdefault(node.founder, len(founders)),
+                *(node.until, node.of_one_pod, tuple(node.nameless)),
+            )
+            for node in numbers
+        ]
+        kept = [
+            (key, tuple([tuple([numbers[node] for node in level]) for level in levels]))
+            for key, levels in self._kept.items()
+        ]
+        unkept = [
+            (key, (numbers[there],) if isinstance(there, LinkedTrace) else tuple([numbers[node] for node in there]))
+            for key, there in self._unkept.items()
+        ]
+        told = tuple([(founder.policy, founder.trace_id, founder.left) for founder in founders])
+        return SavedWeb(told, tuple(nodes), len(self.nodes), tuple(kept), tuple(unkept))
+
+    def restore(self, saved: SavedWeb) -> Sequence[LinkedTrace]:
+        """Tie what was tied; return all nodes by their numbers."""
+        founders = [Founder(*founder) for founder in saved.founders]
+        nodes: list[LinkedTrace] = []
+        for one in saved.nodes:
+            # The trace's id among its keys is that very object.
+            keys = {one.trace_id if key == one.trace_id else key: None for key in one.keys}
+            founder = None if one.founder is None else founders[one.founder]
+            node = LinkedTrace(one.trace_id, Joins(keys, (), one.cluster), one.hop, founder, one.until)
+            node.of_one_pod, node.nameless = one.of_one_pod, one.nameless
+            nodes.append(node)
+        self.nodes.update([(node.trace_id, node) for node in nodes[: saved.known]])
+        for key, levels in saved.kept:
+            self._kept[key] = [dict.fromkeys([nodes[at] for at in level]) for level in levels]
+        for key, there in saved.unkept:
+            of_key = [nodes[at] for at in there]
+            self._unkept[key] = of_key[0] if len(of_key) == 1 else dict.fromkeys(of_key)
+        return nodes
 
     def fit(self) -> None:
         """Rebuild the tables for their present entries."""
