@@ -1,5 +1,6 @@
 """Whether the clocks of an API server and of a scheduler agree, by bindings of which it is sure who made them."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from podtrail.lru import Lru
@@ -23,6 +24,15 @@ class ClockPairs:
     def agree(self, server: SpanSource, attempt: NumberedAttempt) -> bool:
         """Say whether a server's clock and that of an attempt are known to agree."""
         return self._agree.get((server.clock, attempt.clock), False)
+
+    def saved(self) -> tuple[tuple[tuple[int, int], bool], ...]:
+        """Return which pairs agree."""
+        return tuple(self._agree.items())
+
+    def restore(self, saved: Sequence[tuple[tuple[int, int], bool]]) -> None:
+        """Know pairs that were saved."""
+        for pair, agree in saved[-_MOST_PAIRS:]:
+            self._agree.put(pair, agree)
 
     def take_over(self, other: "ClockPairs") -> None:
         """Take what another knows."""

@@ -1,12 +1,19 @@
 """Which requests created what: requests and writes to etcd brought together by their audit id, in any order."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from podtrail.recent import Reason, Recent, first
 from podtrail_processors.link_stitching.neighbours import CreatingRequest, EtcdWrite, NamedCreation
 
 _REFUSED: Final = 300
+
+
+class SavedCreations(NamedTuple):
+    """Requests and writes in a saved state."""
+
+    asked: tuple[tuple[str, int, CreatingRequest], ...]
+    written: tuple[tuple[str, int, EtcdWrite], ...]
 
 
 class CreationMemory:
@@ -33,6 +40,15 @@ class CreationMemory:
         """Forget the oldest of so many equal parts."""
         self._asked.shrink(parts)
         self._written.shrink(parts)
+
+    def saved(self) -> "SavedCreations":
+        """Return requests and writes."""
+        return SavedCreations(self._asked.saved(), self._written.saved())
+
+    def restore(self, saved: "SavedCreations") -> None:
+        """Remember requests and writes that were saved."""
+        self._asked.restore(saved.asked)
+        self._written.restore(saved.written)
 
     def take_over(self, other: "CreationMemory") -> None:
         """Take what another knows; meant for an empty one."""

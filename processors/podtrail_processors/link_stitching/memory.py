@@ -7,13 +7,22 @@ from typing import NamedTuple, Protocol
 
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
-from podtrail.pod_identity import PodDirectory, PodEvidence, SpanSource, in_cluster, sound_place, sound_uid
+from podtrail.pod_identity import (
+    PodDirectory,
+    PodEvidence,
+    SavedDirectory,
+    SpanSource,
+    in_cluster,
+    sound_place,
+    sound_uid,
+)
 from podtrail.recent import Reason, Recent, first
 from podtrail_processors.link_stitching.clocks import ClockPairs
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.creations import CreationMemory
-from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
-from podtrail_processors.link_stitching.owners import OwnerMemory
+from podtrail_processors.link_stitching.creations import CreationMemory, SavedCreations
+from podtrail_processors.link_stitching.lifecycle.saved_values import SavedLink, restored_link, saved_link
+from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt, SavedChain
+from podtrail_processors.link_stitching.owners import OwnerMemory, SavedOwners
 from podtrail_processors.link_stitching.trace_fate import TraceFate, fate_of
 
 _MOST_WAITING_PER_SPAN = 128
@@ -44,6 +53,19 @@ class EarlyJoin(NamedTuple):
     evidence: PodEvidence
     at: int
     """When it began, by its own clock; Unix nanoseconds."""
+
+
+class SavedStitching(NamedTuple):
+    """All that is remembered, in a saved state."""
+
+    directory: SavedDirectory
+    clocks: tuple[tuple[tuple[int, int], bool], ...]
+    owners: SavedOwners
+    creations: SavedCreations
+    pods: tuple[tuple[str, int, SavedChain], ...]
+    fates: tuple[tuple[bytes, int, TraceFate], ...]
+    waiting: tuple[tuple[bytes, int, tuple[tuple[bytes, SavedLink], ...]], ...]
+    unbound: tuple[tuple[str, int, tuple[EarlyJoin, ...]], ...]
 
 
 class StitchingMemory:
@@ -125,6 +147,38 @@ class StitchingMemory:
             + len(self.creations) * _CREATION_BYTES
             + self.directory.size()
         )
+
+    def saved(self) -> "SavedStitching":
+        """Return all that is remembered."""
+        waiting = [
+            (target, seen, tuple([(source, saved_link(link)) for source, link in of_target.items()]))
+            for target, of_target, seen in self._waiting.dated()
+        ]
+        unbound = [(uid, seen, tuple(early.values())) for uid, early, seen in self._unbound.dated()]
+        return SavedStitching(
+            *(self.directory.saved(), self.clocks.saved(), self.owners.saved(), self.creations.saved()),
+            tuple([(uid, seen, chain.saved()) for uid, chain, seen in self._pods.dated()]),
+            *(self._fates.saved(), tuple(waiting), tuple(unbound)),
+        )
+
+    def restore(self, saved: "SavedStitching") -> None:
+        """Remember what was saved; meant for an empty memory."""
+        self.directory.restore(saved.directory)
+        self.clocks.restore(saved.clocks)
+        self.owners.restore(saved.owners)
+        self.creations.restore(saved.creations)
+        self._pods.restore([(uid, seen, AttemptChain.restored(chain)) for uid, seen, chain in saved.pods])
+        self._attempts = {one.key: one for _, chain, _ in self._pods.dated() for one in chain.attempts}
+        self._fates.restore(saved.fates)
+        waiting = [
+            (target, seen, {source: restored_link(link) for source, link in of_target})
+            for target, seen, of_target in saved.waiting
+        ]
+        for target, _, of_target in waiting:
+            self._awaited[target[:16]] += len(of_target)
+            self._links += len(of_target)
+        self._waiting.restore(waiting)
+        self._unbound.restore([(uid, seen, {one.span: one for one in early}) for uid, seen, early in saved.unbound])
 
     def move_in(self, other: "StitchingMemory") -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""

@@ -79,6 +79,36 @@ class NumberedAttempt:
         return self.trace_id + self.span_id
 
 
+class SavedAttempt(NamedTuple):
+    """An attempt in a saved state: the fields of a `NumberedAttempt`."""
+
+    trace_id: bytes
+    span_id: bytes
+    pod_uid: str
+    start: int
+    end: int
+    succeeded: bool
+    declared: int
+    may_bind: bool
+    clock: int
+    fate: TraceFate
+    binding: RequestSpan | None
+    number: int
+    left: bool
+    told_next: bool
+    told: tuple[str, ...]
+
+
+class SavedChain(NamedTuple):
+    """A Pod's attempts in a saved state."""
+
+    uid: str
+    place: str
+    attempts: tuple[SavedAttempt, ...]
+    counted: int
+    horizon: tuple[int, bytes]
+
+
 _order = attrgetter("start", "span_id")
 
 
@@ -127,6 +157,26 @@ class AttemptChain:
             self._counted = surplus[-1].number
             self._horizon = _order(surplus[-1])
         return surplus
+
+    def saved(self) -> "SavedChain":
+        """Return the attempts."""
+        attempts = [
+            SavedAttempt(
+                *(one.trace_id, one.span_id, one.pod_uid, one.start, one.end, one.succeeded, one.declared),
+                *(one.may_bind, one.clock, one.fate, one.binding, one.number, one.left, one.told_next),
+                tuple(sorted(one.told)),
+            )
+            for one in self._attempts
+        ]
+        return SavedChain(self.uid, self.place, tuple(attempts), self._counted, self._horizon)
+
+    @classmethod
+    def restored(cls, saved: "SavedChain") -> "AttemptChain":
+        """Return the chain that was saved."""
+        chain = cls(saved.uid, saved.place)
+        chain._attempts = [NumberedAttempt(**{**one._asdict(), "told": frozenset(one.told)}) for one in saved.attempts]
+        chain._counted, chain._horizon = saved.counted, saved.horizon
+        return chain
 
     def before(self, known: NumberedAttempt) -> NumberedAttempt | None:
         """Return the attempt before this one; None when it is not known, so also behind a gap."""

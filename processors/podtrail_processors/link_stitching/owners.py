@@ -39,6 +39,10 @@ _CONTROLLERS: Final = {
 }
 
 
+SavedOwners = tuple[tuple[str, int, tuple[NamedCreation, ...]], ...]
+"""Creations in a saved state."""
+
+
 class OwnerMemory:
     """Creations of what Pods are made for, by resource and name; bounded."""
 
@@ -60,6 +64,14 @@ class OwnerMemory:
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts."""
         self._created.shrink(parts)
+
+    def saved(self) -> "SavedOwners":
+        """Return the creations."""
+        return self._created.saved()
+
+    def restore(self, saved: "SavedOwners") -> None:
+        """Remember creations that were saved."""
+        self._created.restore(saved)
 
     def take_over(self, other: "OwnerMemory") -> None:
         """Take what another knows; meant for an empty one."""

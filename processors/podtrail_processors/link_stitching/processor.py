@@ -3,20 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Final, NamedTuple
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, raw_span_reader
 from podtrail.recent import first
-from podtrail_processors.link_stitching.amendment import amendment_groups
+from podtrail.state import StateShape, known_version
+from podtrail_processors.link_stitching.amendment import Amendment, amendment_groups
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
-from podtrail_processors.link_stitching.lifecycle.merger import Merger
-from podtrail_processors.link_stitching.memory import StitchingMemory
+from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles, SavedLives
+from podtrail_processors.link_stitching.lifecycle.merger import Merger, SavedTraces
+from podtrail_processors.link_stitching.lifecycle.saved_values import SavedLink, restored_link, saved_link
+from podtrail_processors.link_stitching.memory import SavedStitching, StitchingMemory
 from podtrail_processors.link_stitching.originals import Originals
 from podtrail_processors.link_stitching.prefilter import is_marked, may_link
 from podtrail_processors.link_stitching.reading import GroupReader
-from podtrail_processors.link_stitching.reorder_window import ReorderWindow
+from podtrail_processors.link_stitching.reorder_window import ReorderWindow, SavedWindow
 from podtrail_processors.link_stitching.stitcher import Stitcher
 
 _STEPS = 16
@@ -32,6 +35,18 @@ class _Leaving:
     groups: list[Group] = field(default_factory=list)
     arrived: int = 0
     spans: int = 0
+
+
+class _Saved(NamedTuple):
+    memory: SavedStitching
+    held: SavedWindow
+    amendments: tuple[tuple[bytes, SavedLink, int], ...]
+    lives: SavedLives | None
+    merger: SavedTraces | None
+    forgetting: int | None
+
+
+_SHAPE: Final = StateShape[_Saved](_Saved)
 
 
 class LinkStitching:
@@ -247,6 +262,30 @@ class LinkStitching:
     def held_since(self) -> int | None:
         """Return the arrival of the oldest span held."""
         return self._room.oldest()
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return what is held and remembered."""
+        lives = self._lives.saved() if self._lives else None
+        merger = self._merger.saved() if self._merger else None
+        waiting = tuple([(one.target, saved_link(one.link), one.at) for one in self._stitcher.amendments])
+        return _Saved(self._memory.saved(), self._room.saved(), waiting, lives, merger, self._forgetting)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Hold and remember what was saved."""
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        self._memory.restore(saved.memory)
+        self._room.restore(saved.held)
+        self._stitcher.amendments.extend(
+            [Amendment(target, restored_link(link), at) for target, link, at in saved.amendments]
+        )
+        if self._lives is not None and saved.lives is not None:
+            self._lives.restore(saved.lives)
+        if self._merger is not None and saved.merger is not None:
+            self._merger.restore(saved.merger)
+        self._forgetting = saved.forgetting
 
     def take_over(self, predecessor: "LinkStitching", now: int) -> None:
         """Take what the predecessor holds, with its deadlines, and what it remembers, as far as there is room here."""

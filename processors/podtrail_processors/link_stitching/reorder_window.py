@@ -28,6 +28,24 @@ class Held(NamedTuple):
     """The audit ids of its requests that are to create something, by span id."""
 
 
+class SavedHeld(NamedTuple):
+    """A held group in a saved state."""
+
+    due: int
+    order: int
+    arrived: int
+    group: Group
+    clues: tuple[PodClues, ...]
+    creating: tuple[tuple[bytes, str], ...]
+
+
+class SavedWindow(NamedTuple):
+    """What is held, in a saved state."""
+
+    held: tuple[SavedHeld, ...]
+    order: int
+
+
 class ReorderWindow:
     """Held groups; what is due first comes out first."""
 
@@ -52,7 +70,11 @@ class ReorderWindow:
     ) -> None:
         """Take a group in, with what its spans say."""
         self._order += 1
-        heappush(self._heap, Held(due, self._order, arrived, group, clues, creating))
+        self._hold(Held(due, self._order, arrived, group, clues, creating))
+
+    def _hold(self, held: Held) -> None:
+        group, clues = held.group, held.clues
+        heappush(self._heap, held)
         self._keys.update(_keys_of(group))
         self.spans += group.span_count
         self.size += len(group.spans) + group.span_count * _SPAN_BYTES + len(clues) * _CLUES_BYTES
@@ -84,6 +106,23 @@ class ReorderWindow:
     def holds(self, span: bytes) -> bool:
         """Say whether the span with this trace and span id (24 bytes) is inside."""
         return span in self._keys
+
+    def saved(self) -> "SavedWindow":
+        """Return what is held."""
+        held = [
+            SavedHeld(
+                one.due, one.order, one.arrived, one.group, tuple(one.clues.values()), tuple(one.creating.items())
+            )
+            for one in self._heap
+        ]
+        return SavedWindow(tuple(held), self._order)
+
+    def restore(self, saved: "SavedWindow") -> None:
+        """Hold what was held."""
+        for one in saved.held:
+            clues = {clue.span_id: clue for clue in one.clues}
+            self._hold(Held(one.due, one.order, one.arrived, one.group, clues, dict(one.creating)))
+        self._order = saved.order
 
     def move_in(self, other: "ReorderWindow") -> None:
         """Take in all that another holds, with its arrivals and deadlines, and leave that one empty."""

@@ -46,7 +46,8 @@ class Stitcher:
         self._room = room
         self._amend = amend
         self._joiner = PodJoiner(memory, context)
-        self._amendments: list[Amendment] = []
+        self.amendments: list[Amendment] = []
+        """For spans that have left, until they are taken."""
         self._labels = (context.id,)
         self._numbered = context.metrics.counter(
             "otelcol_processor_link_stitching_attempts_numbered",
@@ -61,7 +62,7 @@ class Stitcher:
 
     def take_amendments(self) -> list[Amendment]:
         """Return what came up for spans that have left, since the last call."""
-        taken, self._amendments = self._amendments, []
+        taken, self.amendments = self.amendments, []
         return taken
 
     def announce(self, group: Group, clues: Mapping[bytes, PodClues], now: int) -> None:
@@ -272,7 +273,7 @@ class Stitcher:
 
     def _tell(self, target: bytes, link: Link, at: int) -> None:
         if self._amend:
-            self._amendments.append(Amendment(target, link, at))
+            self.amendments.append(Amendment(target, link, at))
 
     def _count(self, kind: str, kept: bool | None) -> None:
         became = "unknown" if kept is None else "kept" if kept else "dropped"

@@ -18,7 +18,7 @@ from podtrail.pod_identity.clues import (
     sighting_of_request,
 )
 from podtrail.pod_identity.clusters import cluster_of, in_cluster
-from podtrail.pod_identity.directory import PodDirectory, SpanSource
+from podtrail.pod_identity.directory import PodDirectory, SavedDirectory, SpanSource
 from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
 from podtrail.pod_identity.keys import PodKeys, most_bytes_of_keys
 from podtrail.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
@@ -59,6 +59,7 @@ __all__ = [
     "PodDirectory",
     "PodEvidence",
     "PodKeys",
+    "SavedDirectory",
     "Sighting",
     "SpanSource",
     "cluster_of",

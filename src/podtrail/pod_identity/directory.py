@@ -8,7 +8,7 @@ from podtrail.otlp import resource_attributes
 from podtrail.pod_identity.clues import EVENT, UNNAMED, PodClues
 from podtrail.pod_identity.clusters import cluster_of, in_cluster, may_be_same
 from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
-from podtrail.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
+from podtrail.pod_identity.lives import ClockTime, PlaceHistory, PodCreation, SavedPlace
 from podtrail.pod_identity.sighting import CREATE
 from podtrail.recent import Reason, Recent, first
 
@@ -39,6 +39,21 @@ class SpanSource(NamedTuple):
     """The kubelet's `host.name`; "" for others."""
     cluster: str = ""
     """As `cluster_of` has it."""
+
+
+class SavedDirectory(NamedTuple):
+    """What is known of Pods, in a saved state: keys, when each was last told, and values."""
+
+    now: int
+    sources: tuple[tuple[bytes, int, SpanSource], ...]
+    clocks: int
+    nodes: tuple[tuple[str, int, None], ...]
+    names: tuple[tuple[str, int, str], ...]
+    places: tuple[tuple[str, int, SavedPlace], ...]
+    ids: tuple[tuple[str, int, tuple[str, PodEvidence]], ...]
+    traces: tuple[tuple[bytes, int, str], ...]
+    partners: tuple[tuple[bytes, int, tuple[PodClues, SpanSource]], ...]
+    requests: tuple[tuple[str, int, tuple[str, str]], ...]
 
 
 class PodDirectory:
@@ -98,6 +113,26 @@ class PodDirectory:
         """Return an upper estimate of the bytes that all entries take."""
         pods = sum(count * _BYTES[what] for what, count in self.sizes().items())
         return pods + len(self._sources) * _SOURCE_BYTES + len(self._nodes) * _NODE_BYTES
+
+    def saved(self) -> "SavedDirectory":
+        """Return all that is known."""
+        return SavedDirectory(
+            *(self._now, self._sources.saved(), self._clocks, self._nodes.saved(), self._names.saved()),
+            tuple([(place, seen, history.saved()) for place, history, seen in self._places.dated()]),
+            *(self._ids.saved(), self._traces.saved(), self._partners.saved(), self._requests.saved()),
+        )
+
+    def restore(self, saved: "SavedDirectory") -> None:
+        """Know what was saved; meant for an empty one."""
+        self._now, self._clocks = saved.now, saved.clocks
+        self._sources.restore(saved.sources)
+        self._nodes.restore(saved.nodes)
+        self._names.restore(saved.names)
+        self._places.restore([(place, seen, PlaceHistory.restored(one)) for place, seen, one in saved.places])
+        self._ids.restore(saved.ids)
+        self._traces.restore(saved.traces)
+        self._partners.restore(saved.partners)
+        self._requests.restore(saved.requests)
 
     def take_over(self, other: "PodDirectory") -> None:
         """Take what another knows, as far as there is room; meant for an empty one."""

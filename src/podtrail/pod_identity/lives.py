@@ -77,6 +77,19 @@ class PodLife:
         ) and not any(other.began_before(ClockTime(time, clock)) for clock, time in self.last.items())
 
 
+_Moments = tuple[tuple[int, int], ...]
+"""Clocks, each with a time."""
+
+
+class SavedPlace(NamedTuple):
+    """A name in a saved state: uids with when each was seen first and last."""
+
+    unique: bool
+    lives: tuple[tuple[str, _Moments, _Moments], ...]
+    creations: tuple[PodCreation, ...]
+    deletions: tuple[ClockTime, ...]
+
+
 class PlaceHistory:
     """The Pods that had one name, and the requests that created them; of both the latest eight."""
 
@@ -86,6 +99,20 @@ class PlaceHistory:
         self.lives: dict[str, PodLife] = {}
         self.creations: tuple[PodCreation, ...] = ()
         self.deletions: tuple[ClockTime, ...] = ()
+
+    def saved(self) -> "SavedPlace":
+        """Return what is known of the name."""
+        lives = [(life.uid, tuple(life.first.items()), tuple(life.last.items())) for life in self.lives.values()]
+        return SavedPlace(self.unique, tuple(lives), self.creations, self.deletions)
+
+    @classmethod
+    def restored(cls, saved: "SavedPlace") -> "PlaceHistory":
+        """Return what was saved."""
+        history = cls("")
+        history.unique, history.creations, history.deletions = saved.unique, saved.creations, saved.deletions
+        for uid, first, last in saved.lives[:_MOST_LIVES]:
+            history.lives[uid] = PodLife(uid, dict(first[:_MOST_CLOCKS]), dict(last[:_MOST_CLOCKS]))
+        return history
 
     def life(self, uid: str) -> PodLife:
         """Return the life of a Pod, a new one if it was not known."""

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from podtrail.component import Context
 from podtrail.lru import Lru, forget_oldest
@@ -12,9 +12,9 @@ from podtrail.recent import Recent, first
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.lifecycle.ids import trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part, bounded
-from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
+from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle, SavedLife
 from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
-from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls
+from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls, SavedCalls
 from podtrail_processors.link_stitching.lifecycle.writing import NAME, STATE, Known, life_group
 
 _TIMEOUT: Final = "timeout"
@@ -24,6 +24,17 @@ _ROOTS_PER_LIFE: Final = 8
 
 # What an entry takes, as measured.
 _LIFE_BYTES, _PART_BYTES, _TOLD_BYTES, _ROOT_BYTES = 1300, 2000, 90, 270
+
+
+class SavedLives(NamedTuple):
+    """All lives in a saved state."""
+
+    lives: tuple[tuple[str, int, SavedLife], ...]
+    rooted: tuple[str, ...]
+    calls: SavedCalls
+    dues: tuple[tuple[int, str], ...]
+    out: tuple[Group, ...]
+    out_since: int
 
 
 class Lifecycles:
@@ -225,6 +236,22 @@ class Lifecycles:
 
     def _forgotten(self, what: str, reason: str, count: int) -> None:
         self._lost.add(count, *self._labels, what, reason)
+
+    def saved(self) -> "SavedLives":
+        """Return all lives."""
+        return SavedLives(
+            tuple([(uid, seen, life.saved()) for uid, life, seen in self._lives.dated()]),
+            *(tuple(self._rooted), self._calls.saved(), tuple(self._dues), tuple(self._out), self._out_since),
+        )
+
+    def restore(self, saved: "SavedLives") -> None:
+        """Remember lives that were saved."""
+        self._lives.restore([(uid, seen, PodLifecycle.restored(life)) for uid, seen, life in saved.lives])
+        for uid in saved.rooted:
+            self._rooted.put(uid, None)
+        self._calls.restore(saved.calls)
+        self._dues, self._out, self._out_since = [*saved.dues], [*saved.out], saved.out_since
+        heapq.heapify(self._dues)
 
     def move_in(self, other: "Lifecycles", now: int) -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""

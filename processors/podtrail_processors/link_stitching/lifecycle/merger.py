@@ -43,6 +43,12 @@ class _SeenTrace:
     """The Pod whose life it is moved to; "" when it stays, None while that is open."""
 
 
+SavedTraces = tuple[
+    tuple[bytes, int, tuple[tuple[bytes, ...], tuple[tuple[PodClues, SpanSource], ...], str | None]], ...
+]
+"""Traces in a saved state, each with when it was last told: its ids, its clues, the Pod."""
+
+
 class Merger:
     """Decides of each trace whether it moves, and moves its spans."""
 
@@ -92,6 +98,22 @@ class Merger:
     def shrink(self, parts: int) -> None:
         """Forget the oldest of so many equal parts."""
         self._traces.shrink(parts)
+
+    def saved(self) -> "SavedTraces":
+        """Return all traces that are remembered."""
+        return tuple(
+            [
+                (trace_id, seen, (tuple(sorted(trace.ids)), tuple(trace.clues), trace.uid))
+                for trace_id, trace, seen in self._traces.dated()
+            ]
+        )
+
+    def restore(self, saved: "SavedTraces") -> None:
+        """Remember traces that were saved."""
+        self._ids = sum(len(ids) for _, _, (ids, _, _) in saved)
+        self._traces.restore(
+            [(trace_id, seen, _SeenTrace(set(ids), [*clues], uid)) for trace_id, seen, (ids, clues, uid) in saved]
+        )
 
     def move_in(self, other: "Merger") -> None:
         """Take what another remembers; meant for an empty memory."""

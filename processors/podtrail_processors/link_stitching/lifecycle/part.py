@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podtrail.otlp import Value
+from podtrail_processors.link_stitching.lifecycle.saved_values import restored_attributes
 
 CREATED: Final = "created"
 GATED: Final = "gated"
@@ -65,6 +66,30 @@ class Part(NamedTuple):
     def key(self) -> tuple[str, bytes]:
         """What it is told apart by."""
         return self.kind, self.which
+
+
+class SavedPart(NamedTuple):
+    """The fields of a `Part`, in a saved state."""
+
+    kind: str
+    which: bytes
+    start: int
+    end: int
+    original: bytes
+    evidence: str
+    rank: int
+    attributes: dict[str, Any]
+    error: str
+
+
+def saved_part(part: Part) -> SavedPart:
+    """Return a part as it is saved."""
+    return SavedPart(*part._replace(attributes=dict(part.attributes)))  # type: ignore[arg-type]
+
+
+def restored_part(saved: SavedPart) -> Part:
+    """Return a part that was saved."""
+    return Part(*saved._replace(attributes=restored_attributes(saved.attributes)))
 
 
 def bounded(part: Part) -> Part:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from podtrail_processors.link_stitching.lifecycle.ids import part_id_of
 from podtrail_processors.link_stitching.lifecycle.part import (
@@ -21,7 +21,10 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     RESOLUTION,
     TERMINATED,
     Part,
+    SavedPart,
     combined,
+    restored_part,
+    saved_part,
 )
 
 _ENDS: Final = {READY: "ready", FINISHED: "finished", TERMINATED: "terminated", DELETED: "deleted"}
@@ -33,6 +36,25 @@ _AFTER_STARTS: Final = frozenset({CONTAINER_EXITED, FINISHED})
 _QUEUED_AFTER: Final = frozenset({CREATED, GATED, ATTEMPT})
 _MOST_MOMENTS: Final = 32
 _MILLISECOND: Final = 1_000_000
+
+
+class SavedLife(NamedTuple):
+    """A Pod in a saved state: the fields of a `PodLifecycle`."""
+
+    uid: str
+    due: int
+    namespace: str
+    name: str
+    node: str
+    cluster: str
+    parts: tuple[SavedPart, ...]
+    told: tuple[bytes, ...]
+    state: str
+    rooted: bool
+    watched: bool
+    attempted: bool
+    started: int
+    moments: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -62,6 +84,33 @@ class PodLifecycle:
     """When the last of its containers started that the runtime told of; 0 for none."""
     _moments: list[int] = field(default_factory=list)
     """Since when it may have waited for its next attempt."""
+
+    def saved(self) -> "SavedLife":
+        """Return all that is remembered."""
+        return SavedLife(
+            uid=self.uid,
+            due=self.due,
+            namespace=self.namespace,
+            name=self.name,
+            node=self.node,
+            cluster=self.cluster,
+            parts=tuple(map(saved_part, self.parts.values())),
+            told=tuple(sorted(self.told)),
+            state=self.state,
+            rooted=self.rooted,
+            watched=self.watched,
+            attempted=self.attempted,
+            started=self.started,
+            moments=tuple(self._moments),
+        )
+
+    @classmethod
+    def restored(cls, saved: "SavedLife") -> "PodLifecycle":
+        """Return what was saved."""
+        same = saved._asdict()
+        parts, told, moments = same.pop("parts"), same.pop("told"), same.pop("moments")
+        known = {part.key: part for part in map(restored_part, parts)}
+        return cls(**same, parts=known, told=set(told), _moments=[*moments])
 
     def take(self, part: Part) -> bool:
         """Take a part; return whether that was news."""

@@ -1,10 +1,10 @@
 """Calls of the container runtime, and whose Pod they are about: the root of their trace says so, mostly last."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from podtrail.recent import Reason, Recent, first
-from podtrail_processors.link_stitching.lifecycle.part import Part
+from podtrail_processors.link_stitching.lifecycle.part import Part, SavedPart, restored_part, saved_part
 
 _MOST_OF_A_TRACE: Final = 64
 _DISPUTED: Final = "?"
@@ -12,6 +12,13 @@ _DISPUTED: Final = "?"
 _AMBIGUOUS: Final = "ambiguous"
 Forgotten = Callable[[str, str, int], None]
 """Told what was forgotten, why and how many."""
+
+
+class SavedCalls(NamedTuple):
+    """Pods by trace and calls that wait, in a saved state."""
+
+    pods: tuple[tuple[bytes, int, str], ...]
+    waiting: tuple[tuple[bytes, int, tuple[SavedPart, ...]], ...]
 
 
 class RuntimeCalls:
@@ -69,6 +76,17 @@ class RuntimeCalls:
         """Forget the oldest of so many equal parts."""
         self._pods.shrink(parts)
         self._waiting.shrink(parts)
+
+    def saved(self) -> "SavedCalls":
+        """Return Pods by trace, and calls that wait."""
+        waiting = [(trace, seen, tuple(map(saved_part, calls))) for trace, calls, seen in self._waiting.dated()]
+        return SavedCalls(self._pods.saved(), tuple(waiting))
+
+    def restore(self, saved: "SavedCalls") -> None:
+        """Remember what was saved."""
+        self._pods.restore(saved.pods)
+        self._count = sum(len(calls) for _, _, calls in saved.waiting)
+        self._waiting.restore([(trace, seen, [*map(restored_part, calls)]) for trace, seen, calls in saved.waiting])
 
     def move_in(self, other: "RuntimeCalls") -> None:
         """Take what another remembers; meant for an empty memory."""
