@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from podtrail.component import Context, Factory, Taken
 from podtrail.config.types import MILLISECOND, Model, NonNegativeDuration
 from podtrail.otlp import Batch, Group, frame, merge, split
+from podtrail.state import StateShape, known_version
 
 _SIZES = (10, 25, 50, 75, 100, 250, 500, 750, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000, 20_000)
 
@@ -44,6 +45,14 @@ class Config(Model):
         if 0 < self.send_batch_max_size < self.send_batch_size:
             raise ValueError("send_batch_max_size must be greater or equal to send_batch_size")
         return self
+
+
+class _Saved(NamedTuple):
+    parts: tuple[tuple[tuple[Group, ...], int], ...]
+    due: int | None
+
+
+_SHAPE: Final = StateShape[_Saved](_Saved)
 
 
 class BatchProcessor:
@@ -117,6 +126,19 @@ class BatchProcessor:
     def held_since(self) -> int | None:
         """Return the arrival of the oldest span that waits."""
         return min((part.arrived for part in self._parts), default=None)
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return what waits, and when it leaves."""
+        return _Saved(tuple([(tuple(part.groups), part.arrived) for part in self._parts]), self._due)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Have wait what waited."""
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        self._parts = [Batch(groups, arrived) for groups, arrived in saved.parts]
+        self._spans, self._due = sum(part.span_count for part in self._parts), saved.due
 
     def take_over(self, predecessor: "BatchProcessor", now: int) -> None:
         """Take what waits, no later due than it was; what is too much for this configuration leaves at `now`."""

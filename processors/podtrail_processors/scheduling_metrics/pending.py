@@ -33,6 +33,10 @@ class StuckPod:
     """Whose no it failed for."""
 
 
+SavedPods = tuple[tuple[str, int, int, bytes, str, int, tuple[str, ...]], ...]
+"""Pods in a saved state, by their keys: the fields of a `StuckPod`."""
+
+
 class PendingPods:
     """At most so many of them; those tried longest ago are forgotten first, and all after a while."""
 
@@ -75,6 +79,21 @@ class PendingPods:
         """Return when the next is forgotten."""
         first = next(iter(self._pods.values()), None)
         return None if first is None else first.told + self._forgotten_after
+
+    def saved(self) -> "SavedPods":
+        """Return the Pods that wait."""
+        return tuple(
+            [
+                (key, pod.since, pod.ended, pod.trace_id, pod.profile, pod.told, pod.plugins)
+                for key, pod in self._pods.items()
+            ]
+        )
+
+    def restore(self, saved: "SavedPods") -> None:
+        """Have those Pods wait that were saved."""
+        for key, since, ended, trace_id, profile, told, plugins in saved:
+            self._pods[key] = StuckPod(since, ended, trace_id, profile, told, plugins)
+        self._by_trace = {pod.trace_id: pod for pod in self._pods.values()}
 
     def take_over(self, other: "PendingPods") -> None:
         """Take what another one remembers."""

@@ -1,9 +1,10 @@
 """Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from operator import add
+from typing import Any, Final, NamedTuple
 
 from podtrail.component import Context, PassingProcessor, Taken
 from podtrail.config.types import SECOND
@@ -22,9 +23,10 @@ from podtrail.otlp import (
 )
 from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
 from podtrail.recent import first
+from podtrail.state import StateShape, known_version
 from podtrail_processors.scheduling_metrics.config import Config
-from podtrail_processors.scheduling_metrics.pending import PendingPods
-from podtrail_processors.scheduling_metrics.tally import OTHER, AttemptTally, SaidNo
+from podtrail_processors.scheduling_metrics.pending import PendingPods, SavedPods
+from podtrail_processors.scheduling_metrics.tally import OTHER, AttemptTally, SaidNo, SavedTally
 
 _LONGEST = 128
 """Characters of a label value."""
@@ -57,9 +59,25 @@ class Series:
                 self._known[cut] = cut
         return known
 
+    def known(self) -> Collection[tuple[str, ...]]:
+        """Return the label values that are told apart."""
+        return self._known.keys()
+
     def label(self, value: str) -> str:
         """Return the label value to count under."""
         return self.labels(value)[0]
+
+
+_SavedSeries = tuple[tuple[str, ...], ...]
+
+
+class _Saved(NamedTuple):
+    tally: SavedTally
+    pending: SavedPods
+    series: tuple[_SavedSeries, _SavedSeries, _SavedSeries]
+
+
+_SHAPE: Final = StateShape[_Saved](_Saved)
 
 
 class SchedulingMetrics(PassingProcessor):
@@ -145,6 +163,23 @@ class SchedulingMetrics(PassingProcessor):
         self._tally.forget_all()
         self._gauges.close()
         return ()
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return what is remembered of attempts and Pods, and the label values that are told apart."""
+        series = (tuple(self._by_result.known()), tuple(self._by_plugin.known()), tuple(self._names.known()))
+        return _Saved(self._tally.saved(), self._pending.saved(), series)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Remember what was saved."""
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        self._tally.restore(saved.tally)
+        self._pending.restore(saved.pending)
+        for series, known in zip((self._by_result, self._by_plugin, self._names), saved.series, strict=True):
+            for labels in known:
+                series.labels(*labels)
 
     def take_over(self, predecessor: "SchedulingMetrics", now: int) -> None:  # noqa: ARG002
         """Take what the other one remembers of attempts."""

@@ -50,6 +50,9 @@ class SeenAttempt:
         return self.ended.failed and not (no.to_nodes_only and self.ended.with_error)
 
 
+SavedTally = tuple[tuple[bytes, EndedAttempt | None, tuple[tuple[str, SaidNo], ...], int], ...]
+"""Attempts in a saved state, with what is known of each and when something of it came last."""
+
 Tell = Callable[[bytes, str, str, int, bool], None]
 """Takes trace id, profile, plugin, number of nodes, and whether that is why the attempt failed."""
 
@@ -136,6 +139,21 @@ class AttemptTally:
         if known.ended is None:
             for plugin, no in known.refused.items():
                 self._tell(trace_id, "", plugin, no.nodes, known.kept_from_it(no))
+
+    def saved(self) -> "SavedTally":
+        """Return what is remembered of attempts."""
+        return tuple(
+            [
+                (trace_id, known.ended, tuple(known.refused.items()), known.seen)
+                for trace_id, known in self._attempts.items()
+            ]
+        )
+
+    def restore(self, saved: "SavedTally") -> None:
+        """Remember attempts that were saved."""
+        for trace_id, ended, refused, seen in saved:
+            self._attempts[trace_id] = SeenAttempt(ended, dict(refused), seen)
+            self._refusals += len(refused)
 
     def take_over(self, other: "AttemptTally") -> None:
         """Take what another one remembers."""
