@@ -58,6 +58,7 @@ from podtrail.component.partitions import (
     TransactionalReceiver,
 )
 from podtrail.component.passing import PassingProcessor
+from podtrail.state import KeepsState, StateError
 
 __all__ = [
     "AdmitsBatches",
@@ -86,6 +87,7 @@ __all__ = [
     "Histogram",
     "ImmediateConsumer",
     "IncomingBytes",
+    "KeepsState",
     "Kind",
     "Ledger",
     "LimitsMemory",
@@ -113,6 +115,7 @@ __all__ = [
     "ServesPage",
     "SimulatedTime",
     "StartError",
+    "StateError",
     "StoringConfig",
     "Taken",
     "TransactionalConfig",

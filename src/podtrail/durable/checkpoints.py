@@ -10,6 +10,7 @@ from podtrail.component.own_spans import own_span
 from podtrail.durable.generation import Generation
 from podtrail.durable.pace import CheckpointPace
 from podtrail.durable.state import PipelineStates
+from podtrail.pipeline.checkpoint import CheckpointError
 from podtrail.storage import Journal, StorageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class _Taken(NamedTuple):
     """A checkpoint that is to be saved."""
 
     generation: Generation
-    pieces: Sequence[bytes | memoryview]
+    write: Callable[[], Sequence[bytes | memoryview]]
+    """Returns it in bytes, in any thread."""
     segment: int
     """That of the log which goes on from it."""
     needed: int | None
@@ -101,7 +103,7 @@ class CheckpointWriter:
         needed = self._first_needed(since)
         # What was recorded long ago, and replayed, would keep all of it for ever.
         before = segment if needed is None or journal.size > self._pace.most_kept else needed
-        taken = _Taken(state.generation, list(state.pieces()), segment, needed, min(segment, before))
+        taken = _Taken(state.generation, state.prepared(), segment, needed, min(segment, before))
         self._saving = asyncio.create_task(self._save(journal, taken), name="checkpoint")
         return self._saving
 
@@ -117,10 +119,17 @@ class CheckpointWriter:
 
     async def _save(self, journal: Journal, taken: _Taken) -> bool:
         """Save a state, and forget what is before it; return whether that was done."""
-        size = sum(map(len, taken.pieces))
         try:
+            # In a thread: the event loop serves senders meanwhile.
+            pieces = await journal.do(taken.write)
+            size = sum(map(len, pieces))
             with own_span(self._tracer, "checkpoint", bytes=size):
-                await self._save_or_make_room(journal, taken, size)
+                await self._save_or_make_room(journal, taken, pieces)
+        except CheckpointError as error:
+            self._log.error("a checkpoint can't be written, the log is kept instead: %s", error)
+            # Nor will another: recovery has the log and what is configured then.
+            self.saved = taken.generation
+            return False
         except StorageError as error:
             level = logging.DEBUG if self._has_failed else logging.WARNING
             self._has_failed = True
@@ -135,15 +144,15 @@ class CheckpointWriter:
         self.segments = [(number, begins) for number, begins in self.segments if number >= taken.before]
         return True
 
-    async def _save_or_make_room(self, journal: Journal, taken: _Taken, size: int) -> None:
+    async def _save_or_make_room(self, journal: Journal, taken: _Taken, pieces: Sequence[bytes | memoryview]) -> None:
         """Save a state; where there is no room for it the one before goes first, if that may help.
 
         So does what the log does not need. Until the state is saved after all, a crash would cost memories, such as
         numbers of attempts, but no span.
         """
-        needed = taken.needed
+        needed, size = taken.needed, sum(map(len, pieces))
         try:
-            await journal.save(taken.segment, taken.pieces)
+            await journal.save(taken.segment, pieces)
         except StorageError as error:
             if needed is None or not _is_full(error):
                 raise
@@ -152,7 +161,7 @@ class CheckpointWriter:
             had, self.saved = self.saved is not None, None
             await journal.make_room(needed)
             try:
-                await journal.save(taken.segment, taken.pieces)
+                await journal.save(taken.segment, pieces)
             except StorageError:
                 if had:
                     self._log.warning(

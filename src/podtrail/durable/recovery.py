@@ -154,7 +154,12 @@ class PipelineRecovery:
             driver = self._drivers.get(pipeline.id) or self._retire(pipeline)
             chain = self._make(pipeline, settings, driver.chain.ledger)
             checkpointer = checkpointers[pipeline.id] = Checkpointer(chain)
-            checkpointer.restore(b"".join(state.chains[pipeline.id]))
+            for problem in checkpointer.restore(state.chain(pipeline.id)):
+                self._recovered.unreadable += 1
+                self._log.warning(
+                    "a part of a checkpoint can't be used, what was remembered there is lost: pipeline %s, %s",
+                    *(pipeline.id, problem),
+                )
             replayed[pipeline.id] = _Replayed(driver, chain, pipeline.receivers, pipeline.exporters)
         self._recent.unpack(state.recent)
         self._checkpointers.update(checkpointers)

@@ -238,7 +238,7 @@ class DurableStore:
             if journal.closed:
                 await journal.open()
             segment = journal.cut()
-            await journal.save(segment, nothing.pieces())
+            await journal.save(segment, nothing.prepared()())
             await journal.clear()
         except StorageError as error:
             self._log.error(

@@ -60,8 +60,7 @@ class PartitionCheckpoints:
         try:
             chains = {pipeline.id: pipeline.checkpointer.take() for pipeline in state.pipelines}
         except CheckpointError as error:
-            state.shared.log.error("a checkpoint of %s/%d can't be taken: %s", state.topic, state.number, error)
-            state.shared.instruments.not_taken()
+            self._not_taken(error)
             return None
         owed = list(state.leaving.undelivered)
         states = PipelineStates(
@@ -81,9 +80,18 @@ class PartitionCheckpoints:
             {pipeline.id: list(pipeline.steps) for pipeline in state.pipelines},
             state.arrivals.kept(),
         )
-        pieces = list(snapshot.pieces())
+        try:
+            pieces = snapshot.pieces()
+        except CheckpointError as error:
+            self._not_taken(error)
+            return None
         self._size = sum(map(len, pieces))
         return pieces
+
+    def _not_taken(self, error: CheckpointError) -> None:
+        state = self._state
+        state.shared.log.error("a checkpoint of %s/%d can't be taken: %s", state.topic, state.number, error)
+        state.shared.instruments.not_taken()
 
     def written(self, at: str) -> None:
         """Have commits name the one taken last: it can be read again at `at`."""

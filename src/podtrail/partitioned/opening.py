@@ -163,7 +163,12 @@ def _restored(
         pipelines = shared.make(settings.pipelines, settings, topic, number)
     try:
         for pipeline in pipelines:
-            pipeline.checkpointer.restore(b"".join(states.chains[pipeline.id]))
+            for problem in pipeline.checkpointer.restore(states.chain(pipeline.id)):
+                shared.instruments.unreadable()
+                shared.log.warning(
+                    "a part of the checkpoint of %s/%d can't be used, what was remembered there is lost: %s",
+                    *(topic, number, problem),
+                )
     except CheckpointError:
         for pipeline in pipelines:
             pipeline.forget()

@@ -1,7 +1,7 @@
 """The checkpoint of a partition: its processors, what exporters owe, when what they hold arrived."""
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,8 @@ class PartitionSnapshot:
     """When what waits at the end of a chain had left it, by pipeline."""
     arrivals: Sequence[Arrival]
 
-    def pieces(self) -> Iterator[bytes | memoryview]:
-        """Yield it in bytes."""
+    def pieces(self) -> Sequence[bytes | memoryview]:
+        """Return it in bytes."""
         head = {
             "topic": self.topic,
             "partition": self.partition,
@@ -38,8 +38,7 @@ class PartitionSnapshot:
             "leaving": self.leaving,
             "arrivals": self.arrivals,
         }
-        yield write_head(_FORMAT, head)
-        yield from self.states.pieces()
+        return [write_head(_FORMAT, head), *self.states.prepared()()]
 
     @classmethod
     def read(cls, data: bytes) -> "PartitionSnapshot":

@@ -20,7 +20,7 @@ PROCESSOR_ERROR = "processor_error"
 class ProcessorChain:
     """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
 
-    def __init__(self, processors: Sequence[Processor], ledger: Ledger, tick: int = 1) -> None:
+    def __init__(self, processors: Sequence[Processor], ledger: Ledger, tick: int = 1, ids: Sequence[str] = ()) -> None:
         """Drive processors.
 
         Args:
@@ -28,8 +28,10 @@ class ProcessorChain:
             ledger: what came and went is entered there.
             tick: what falls due is done at the next multiple of so many nanoseconds. A longer one has more done at a
                 time, which costs less, a little later.
+            ids: what the processors are called in the configuration.
         """
         self.processors = tuple(processors)
+        self.ids = tuple(ids) or tuple(map(str, range(len(processors))))
         self.ledger = ledger
         self.tick = tick
         self.outbox: deque[Batch] = deque()
@@ -39,8 +41,8 @@ class ProcessorChain:
         """Whether nothing is held: what is added leaves at once or never."""
         self._admit_batches = [processor for processor in processors if isinstance(processor, AdmitsBatches)]
         self._admit_requests = [processor for processor in processors if isinstance(processor, AdmitsRequests)]
-        # Per processor: what it had no room for, and what came for it behind that.
-        self._waiting: list[deque[Batch]] = [deque() for _ in processors]
+        self.waiting: list[deque[Batch]] = [deque() for _ in processors]
+        """Per processor: what it had no room for, and what came for it behind that."""
 
     def admit(self, batch: Batch, now: int) -> None:
         """Ask every processor that may refuse whether it takes a batch.
@@ -89,13 +91,13 @@ class ProcessorChain:
         out = processor.expire(tick, limit)
         for batch in out:
             self._feed(at + 1, batch, tick)
-        if self._waiting[at]:
+        if self.waiting[at]:
             self._retry(at, tick)
         elif not out and processor.deadline() == due and processor.held() == held:
             raise RuntimeError(f"{type(processor).__name__} says it has work due at {due} and does none")
 
     def _retry(self, at: int, now: int) -> None:
-        waiting = self._waiting[at]
+        waiting = self.waiting[at]
         offered = waiting.popleft()
         taken = self.processors[at].add(offered, now)
         for batch in taken.out:
@@ -109,14 +111,14 @@ class ProcessorChain:
         if at == len(self.processors):
             self.outbox.append(batch)
             return
-        if self._waiting[at]:
-            self._waiting[at].append(batch)
+        if self.waiting[at]:
+            self.waiting[at].append(batch)
             return
         taken = self.processors[at].add(batch, now)
         for out in taken.out:
             self._feed(at + 1, out, now)
         if taken.rest is not None:
-            self._waiting[at].append(taken.rest)
+            self.waiting[at].append(taken.rest)
 
     def deadline(self) -> int | None:
         """Return when there is next something to do."""
@@ -132,33 +134,33 @@ class ProcessorChain:
     @property
     def blocked(self) -> bool:
         """Whether a processor has no room: no batch may be added until its deadline has been served."""
-        return any(self._waiting)
+        return any(self.waiting)
 
     def held(self) -> int:
         """Return the number of spans inside, `outbox` included."""
-        waiting = sum(batch.span_count for queue in self._waiting for batch in queue)
+        waiting = sum(batch.span_count for queue in self.waiting for batch in queue)
         return sum(p.held() for p in self.processors) + waiting + sum(batch.span_count for batch in self.outbox)
 
     def held_since(self) -> int | None:
         """Return the arrival of the oldest span inside, `outbox` included: Unix nanoseconds."""
         inside = [since for processor in self.processors if (since := processor.held_since()) is not None]
-        between = [batch.arrived for queue in (*self._waiting, self.outbox) for batch in queue]
+        between = [batch.arrived for queue in (*self.waiting, self.outbox) for batch in queue]
         return min([*inside, *between], default=None)
 
     def take_over(self, predecessor: "ProcessorChain", matching: Sequence[tuple[int, int]], now: int) -> None:
         """On reload: each of our processors takes what its match in the predecessor holds, by `(ours, theirs)`."""
         for ours, theirs in matching:
             self.processors[ours].take_over(predecessor.processors[theirs], now)
-            for batch in predecessor._waiting[theirs]:
+            for batch in predecessor.waiting[theirs]:
                 self._feed(ours, batch, now)
-            predecessor._waiting[theirs].clear()
+            predecessor.waiting[theirs].clear()
 
     def drain(self, now: int) -> None:
         """Shut down: every processor lets go of everything, first to last."""
         for at, processor in enumerate(self.processors):
             for batch in processor.drain(now):
                 self._feed(at + 1, batch, now)
-            while self._waiting[at]:
+            while self.waiting[at]:
                 self._retry_or_drain(at, processor, now)
 
     def _retry_or_drain(self, at: int, processor: Processor, now: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import index
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from podtrail.component import (
     AdmitsBatches,
@@ -22,6 +22,7 @@ from podtrail.component import (
 from podtrail.component.failures import FailureReporter
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import PROCESSOR_ERROR
+from podtrail.state import KeepsState, StateError, StateShape, known_version
 
 _FIRST_PAUSE: Final = 1_000_000_000
 _LONGEST_PAUSE: Final = 60_000_000_000
@@ -32,7 +33,8 @@ T = TypeVar("T")
 
 def contained(processor: Processor, context: Context) -> Processor:
     """Return the processor with its failures contained."""
-    return ContainedProcessor(processor, context)
+    around = ContainedKeeper if isinstance(processor, KeepsState) else ContainedProcessor
+    return around(processor, context)
 
 
 class ContainedProcessor:
@@ -212,6 +214,50 @@ class ContainedProcessor:
         self._ledger.drop(PROCESSOR_ERROR, max(0, lost))
         self._ledger.created += max(0, -lost)
         return f"{max(0, lost)} spans dropped ({PROCESSOR_ERROR})"
+
+
+class ContainedKeeper(ContainedProcessor):
+    """One whose processor keeps its state."""
+
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return the state of the processor, and whether it pauses.
+
+        Raises:
+            StateError: the processor failed to save it.
+        """
+        keeper: Any = self.inner
+        try:
+            state = keeper.state_version, keeper.save_state()
+        except StateError:
+            raise
+        except Exception as error:
+            self._failures.report("save_state", error)
+            raise StateError(f"save_state failed: {type(error).__name__}: {error}") from error
+        return _SavedContained(self._pause, self._resting_until, self._is_over, state)
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Take a saved state.
+
+        Raises:
+            StateError: it is damaged, or of an unknown version.
+        """
+        known_version(version, 1)
+        saved = _SHAPE.read(state)
+        keeper: Any = self.inner
+        self._pause, self._resting_until, self._is_over = saved.pause, saved.resting_until, saved.is_over
+        keeper.restore_state(*saved.state)
+
+
+class _SavedContained(NamedTuple):
+    pause: int
+    resting_until: int
+    is_over: bool
+    state: tuple[int, Any]
+
+
+_SHAPE: Final = StateShape[_SavedContained](_SavedContained)
 
 
 class ContainedObserver:

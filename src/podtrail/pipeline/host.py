@@ -141,7 +141,7 @@ def make_chain(
     for id in pipeline.processors:
         context = host.context(id, pipeline.id, ledger, lag=lag)
         processors.append(around(host.make(settings.processors[id], context), context))
-    return ProcessorChain(processors, ledger, tick)
+    return ProcessorChain(processors, ledger, tick, pipeline.processors)
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from podtrail.otlp.stored import Entry
 from podtrail.storage.disk import Disk, largest_file
@@ -17,6 +18,7 @@ from podtrail.storage.segment_writer import PlacedEntry, SegmentWriter
 from podtrail.storage.states import remove_states, save_state, saved_states
 from podtrail.storage.worker import ThreadWorker, Worker
 
+T = TypeVar("T")
 LARGEST_SEGMENT = 16 << 20
 """Bytes from which on a new segment is begun."""
 
@@ -258,6 +260,10 @@ class Journal:
         except OSError as error:
             self._instruments.failed("forget")
             raise StorageError(f"can't remove from {self.folder}: {error.strerror}") from error
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; it is done in the thread that writes states."""
+        return await self._worker("saver").do(work)
 
     def _worker(self, name: str) -> Worker:
         if name not in self._workers:

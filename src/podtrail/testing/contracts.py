@@ -190,10 +190,10 @@ def check_checkpoints_keep_everything(create: Create, arrivals: Sequence[Arrival
     try:
         keeper = Checkpointer(ProcessorChain([parted.processor], parted.ledger))
         for arrival in arrivals:
-            before, state = parted.state(), b"".join(keeper.take())
+            before, state = parted.state(), keeper.take()
             parted.processor = create(Context(id="contract", pipeline="traces", ledger=parted.ledger))
             keeper = Checkpointer(ProcessorChain([parted.processor], parted.ledger))
-            keeper.restore(state)
+            keeper.restore(b"".join(state.pieces()))
             if parted.state() != before:
                 raise ContractBroken(f"restored: held, held_since and deadline were {before} and are {parted.state()}")
             for run in (through, parted):

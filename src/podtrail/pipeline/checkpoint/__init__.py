@@ -1,6 +1,6 @@
-"""The whole state of a chain of processors as bytes and back: held spans, memories, numbers, chance."""
+"""The state of a chain of processors as bytes and back, each processor's as it saves it."""
 
-from podtrail.pipeline.checkpoint.checkpointer import Checkpointer
+from podtrail.pipeline.checkpoint.checkpointer import ChainState, Checkpointer
 from podtrail.pipeline.checkpoint.errors import CheckpointError
 
-__all__ = ["CheckpointError", "Checkpointer"]
+__all__ = ["ChainState", "CheckpointError", "Checkpointer"]

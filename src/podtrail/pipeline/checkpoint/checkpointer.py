@@ -1,164 +1,234 @@
-"""The state of a chain as bytes and back."""
+"""The state of a chain as bytes and back: a section for the chain itself, one for each processor.
+
+    podtrail checkpoint 2
+    head size and checksum (4 bytes each)
+    head            for each section: name, version, spans held, size, checksum
+    sections        plain values, see `encoding`
+
+A section that can't be read begins empty, unless it holds spans: then the whole checkpoint is refused, and the log is
+replayed instead.
+"""
 
 import gc
-import json
-import pickle
-import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 from podtrail import __version__
+from podtrail.component import PassesOn
+from podtrail.otlp import Batch
 from podtrail.pipeline.chain import ProcessorChain
-from podtrail.pipeline.checkpoint.bounds import at_most_so_much_more
+from podtrail.pipeline.checkpoint.encoding import pack, unpack
 from podtrail.pipeline.checkpoint.errors import CheckpointError
-from podtrail.pipeline.checkpoint.inventory import Inventory
-from podtrail.pipeline.checkpoint.kinds import name_of
-from podtrail.pipeline.checkpoint.pickling import ChainPickler, ChainUnpickler, Packages, stamp_of
-from podtrail.pipeline.checkpoint.states import Change, Watched
+from podtrail.pipeline.sending.stored_batch import parts, read_batch, write_batch
+from podtrail.state import KeepsState, PartlyRestored, StateError, StateShape
+from podtrail.storage import Entry
 
-_MAGIC: Final = b"podtrail checkpoint 1\n"
-_LENGTH: Final = 4
-_CHECKSUM: Final = 4
-_LEAST_MEMORY: Final = 512 << 20
-_TIMES_ITS_SIZE: Final = 64
-"""What is read takes no more memory, in bytes; objects take several times what they are written in."""
-_MALFORMED: Final = (
-    pickle.UnpicklingError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    BufferError,
-    EOFError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    StopIteration,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What reading a pickle raises that is none."""
+_MAGIC: Final = b"podtrail checkpoint 2\n"
+_PICKLED: Final = b"podtrail checkpoint 1\n"
+_PREFIX: Final = Struct("<II")
+_CHAIN: Final = "chain"
+_CHAIN_VERSION: Final = 1
+
+
+class _Section(NamedTuple):
+    name: str
+    version: int
+    held: int
+    """Spans inside: without the section they would be lost."""
+    size: int
+    checksum: int
+
+
+class _Head(NamedTuple):
+    release: str
+    sections: tuple[_Section, ...]
+
+
+_SavedEntry = tuple[int, bytes, int, bytes]
+
+
+class _SavedBatch(NamedTuple):
+    arrived: int
+    entries: tuple[_SavedEntry, ...]
+
+
+class _SavedChain(NamedTuple):
+    waiting: tuple[tuple[_SavedBatch, ...], ...]
+    outbox: tuple[_SavedBatch, ...]
+
+
+_HEAD: Final = StateShape[_Head](_Head)
+_SAVED_CHAIN: Final = StateShape[_SavedChain](_SavedChain)
+
+
+class ChainState(NamedTuple):
+    """A chain at one moment, not written yet: that can be done later, and in a thread."""
+
+    sections: Sequence[tuple[str, int, int, Any]]
+    """Name, version, spans held and state of each."""
+
+    def pieces(self) -> Sequence[bytes]:
+        """Return it in bytes.
+
+        Raises:
+            CheckpointError: a processor has saved what is no plain value.
+        """
+        heads: list[_Section] = []
+        body: list[bytes] = []
+        with _undisturbed():
+            for name, version, held, state in self.sections:
+                try:
+                    packed = pack(state)
+                except StateError as error:
+                    raise CheckpointError(f"{name} has a state that can't be written: {error}") from error
+                checksum = 0
+                for piece in packed:
+                    checksum = zlib.crc32(piece, checksum)
+                heads.append(_Section(name, version, held, sum(map(len, packed)), checksum))
+                body += packed
+        head = b"".join(pack(_Head(__version__, tuple(heads))))
+        return [_MAGIC, _PREFIX.pack(len(head), zlib.crc32(head)), head, *body]
 
 
 class Checkpointer:
-    """Takes the state of one chain, or puts that of another of the same configuration into it.
-
-    What a chain is made of is found when it was just made, and stays: wiring (instruments, compiled readers,
-    functions) is not written but stands for itself, everything else is written as far as it has changed. The other
-    chain must have been made with the same seed: what was drawn when it was made is part of its configuration.
-    """
+    """Takes the state of one chain, or puts that of another of the same configuration into it."""
 
     def __init__(self, chain: ProcessorChain) -> None:
-        """Know a chain that was just made, while nothing is in it.
+        """Know a chain."""
+        self._chain = chain
+        self._keepers = [p if isinstance(p, KeepsState) else None for p in chain.processors]
+
+    def take(self) -> ChainState:
+        """Return the state as it is now.
 
         Raises:
-            CheckpointError: it is made up in a way that can't be kept; the text says where.
+            CheckpointError: a processor holds spans and can't save them; it is named.
         """
-        found = Inventory(chain)
-        self._objects = found.objects
-        self._watched = {at: Watched(found.objects[at]) for at in found.state}
-        self._paths = found.paths
-        self._digest = found.digest()
-        self._packages = Packages([type(found.objects[at]).__module__ for at in found.state])
-
-    def take(self) -> Sequence[bytes | memoryview]:
-        """Return the state, in pieces.
-
-        Raises:
-            CheckpointError: something has got in that can't be kept; the text says where and what.
-        """
-        changes = {at: change for at, watched in self._watched.items() if (change := watched.change())}
-        body: list[bytes | memoryview] = []
-        own = set(map(id, self._objects))
-        constants = {name: value for name, value in self._packages.constants().items() if id(value) not in own}
-        pickler = ChainPickler(body.append, [*constants.values(), *self._objects], self._packages)
         with _undisturbed():
-            try:
-                pickler.dump([(at, tuple(change)) for at, change in changes.items()])
-            except (CheckpointError, TypeError, pickle.PicklingError, RecursionError) as error:
-                raise CheckpointError(self._culprit(changes) or str(error)) from error
-        classes = {name_of(cls): stamp_of(cls) for cls in pickler.classes}
-        head = _head({"chain": self._digest, "classes": classes, "constants": list(constants)})
-        pieces = [head, *body]
-        checksum = 0
-        for piece in pieces:
-            checksum = zlib.crc32(piece, checksum)
-        return [*pieces, checksum.to_bytes(_CHECKSUM, "little")]
+            sections = [(_CHAIN, _CHAIN_VERSION, _between(self._chain), _saved_chain(self._chain))]
+            for name, processor, keeper in zip(self._chain.ids, self._chain.processors, self._keepers, strict=True):
+                if keeper is not None:
+                    try:
+                        sections.append((name, keeper.state_version, processor.held(), keeper.save_state()))
+                    except StateError as error:
+                        raise CheckpointError(f"{name}: {error}") from error
+                elif not (isinstance(processor, PassesOn) and processor.passes_on):
+                    raise CheckpointError(f"{name} holds spans and has neither save_state nor restore_state")
+        return ChainState(sections)
 
-    def restore(self, data: bytes) -> None:
+    def restore(self, data: bytes) -> Sequence[str]:
         """Put a state into the chain, which must be as it was made.
 
+        Returns:
+            What could not be restored and begins empty, with the reason. No spans were held there.
+
         Raises:
-            CheckpointError: it is damaged, or of another version or configuration; nothing was put in.
+            CheckpointError: it is damaged, of another format or of other processors. The chain must not be used then.
         """
-        with _undisturbed(), _read_as_told(), at_most_so_much_more(_LEAST_MEMORY + _TIMES_ITS_SIZE * len(data)):
-            head, begin = self._read_head(memoryview(data))
-            classes = self._find_classes(head)
-            has = [*map(self._packages.constant, head["constants"]), *self._objects]
-            told = ChainUnpickler(data, begin, has, classes).load()
-            changes = [(self._watched[at], Change(*change)) for at, change in told]
-            for watched, change in changes:
-                watched.apply(change)
-
-    def _read_head(self, whole: memoryview) -> tuple[dict[str, Any], int]:
-        at = len(_MAGIC) + _LENGTH
-        if bytes(whole[: len(_MAGIC)]) != _MAGIC:
-            raise CheckpointError("it is no checkpoint of this version's format")
-        if len(whole) < at + _CHECKSUM or zlib.crc32(whole[:-_CHECKSUM]) != int.from_bytes(
-            whole[-_CHECKSUM:], "little"
-        ):
-            raise CheckpointError("it is damaged")
-        end = at + int.from_bytes(whole[len(_MAGIC) : at], "little")
-        head = json.loads(bytes(whole[at:end]))
-        if head["chain"] != self._digest:
-            by = "" if head["version"] == __version__ else f", by version {head['version']}"
-            raise CheckpointError(f"it was taken of processors of another configuration{by}")
-        return head, end
-
-    def _find_classes(self, head: dict[str, Any]) -> dict[str, type]:
-        classes: dict[str, type] = {}
-        for name, stamp in head["classes"].items():
-            classes[name] = cls = self._packages.find(name)
-            if stamp_of(cls) != stamp:
-                raise CheckpointError(f"{name} was another in version {head['version']}, this is {__version__}")
-        return classes
-
-    def _culprit(self, changes: dict[int, Change]) -> str:
-        """Return which object of the chain has what can't be kept; "" when it can't be told."""
-        for at, change in changes.items():
-            parts = {"": change.content, **{f".{name}": value for name, value in change.attributes.items()}}
-            for name, part in parts.items():
+        problems: list[str] = []
+        keepers = {
+            name: keeper for name, keeper in zip(self._chain.ids, self._keepers, strict=True) if keeper is not None
+        }
+        with _undisturbed():
+            head, at = _read_head(data)
+            names = [section.name for section in head.sections]
+            if names != [_CHAIN, *keepers]:
+                raise CheckpointError(
+                    f"it is of the processors {', '.join(names[1:])}, not of {', '.join(keepers)} "
+                    f"(written by version {head.release})"
+                )
+            for section in head.sections:
+                content = data[at : at + section.size]
+                at += section.size
                 try:
-                    ChainPickler(_nowhere, self._objects, self._packages).dump(part)
-                except (CheckpointError, TypeError, pickle.PicklingError, RecursionError) as error:
-                    return f"{self._paths[at]}{name} can't be kept: {error}"
-        return ""
+                    self._restore(section, content, keepers)
+                except PartlyRestored as partly:
+                    problems += [f"{section.name}: {problem}" for problem in partly.problems]
+                except StateError as error:
+                    if section.held or section.name == _CHAIN:
+                        raise CheckpointError(f"{section.name} (written by version {head.release}): {error}") from error
+                    problems.append(f"{section.name}: {error}")
+        return problems
+
+    def _restore(self, section: _Section, content: bytes, keepers: Mapping[str, KeepsState]) -> None:
+        if len(content) != section.size or zlib.crc32(content) != section.checksum:
+            raise StateError("it is damaged")
+        state = unpack(content)
+        if section.name == _CHAIN:
+            _restore_chain(self._chain, section.version, state)
+            return
+        try:
+            keepers[section.name].restore_state(section.version, state)
+        except StateError:
+            raise
+        except Exception as error:  # third parties' code: whatever it is, it is reported
+            raise StateError(f"restore_state failed: {type(error).__name__}: {error}") from error
 
 
-@contextmanager
-def _read_as_told() -> Iterator[None]:
-    """Have it told as such that something is not made up as a checkpoint is."""
+def _read_head(data: bytes) -> tuple[_Head, int]:
+    """Return the head of a state, and where its sections begin."""
+    if data.startswith(_PICKLED):
+        raise CheckpointError("it is a checkpoint of podtrail 0.1, in a format that is no longer read")
+    at = len(_MAGIC) + _PREFIX.size
+    if not data.startswith(_MAGIC) or len(data) < at:
+        raise CheckpointError("it is no checkpoint of this version's format")
+    size, checksum = _PREFIX.unpack_from(data, len(_MAGIC))
+    head = data[at : at + size]
+    if len(head) != size or zlib.crc32(head) != checksum:
+        raise CheckpointError("it is damaged")
     try:
-        yield
-    except _MALFORMED as error:
-        raise CheckpointError(f"it can't be read: {type(error).__name__}: {error}") from error
+        found = _HEAD.read(unpack(head))
+    except StateError as error:
+        raise CheckpointError(str(error)) from error
+    end = at + size
+    if any(section.size < 0 for section in found.sections) or end + sum(s.size for s in found.sections) != len(data):
+        raise CheckpointError("it is damaged")
+    return found, end
 
 
-def _head(told_of: dict[str, Any]) -> bytes:
-    told = json.dumps({"version": __version__, **told_of}).encode()
-    return b"".join((_MAGIC, len(told).to_bytes(_LENGTH, "little"), told))
+def _between(chain: ProcessorChain) -> int:
+    """Return how many spans are between the processors of a chain, and at its end."""
+    return chain.held() - sum(processor.held() for processor in chain.processors)
 
 
-def _nowhere(_: Any) -> None:
-    return
+def _saved_chain(chain: ProcessorChain) -> _SavedChain:
+    return _SavedChain(
+        tuple(tuple(map(_saved_batch, waiting)) for waiting in chain.waiting), tuple(map(_saved_batch, chain.outbox))
+    )
+
+
+def _restore_chain(chain: ProcessorChain, version: int, state: Any) -> None:
+    if version != _CHAIN_VERSION:
+        raise StateError(f"its version is {version}, known is {_CHAIN_VERSION}")
+    saved = _SAVED_CHAIN.read(state)
+    if len(saved.waiting) != len(chain.waiting):
+        raise StateError("it is of another number of processors")
+    waiting = [[*map(_read_batch, batches)] for batches in saved.waiting]
+    chain.outbox.extend([*map(_read_batch, saved.outbox)])
+    for queue, batches in zip(chain.waiting, waiting, strict=True):
+        queue.extend(batches)
+
+
+def _saved_batch(batch: Batch) -> _SavedBatch:
+    entries = [write_batch(0, part, 0) for part in parts(batch)]
+    return _SavedBatch(batch.arrived, tuple((one.kind, one.body, one.arrival, one.note) for one in entries))
+
+
+def _read_batch(saved: _SavedBatch) -> Batch:
+    try:
+        read = [read_batch(Entry(*entry)) for entry in saved.entries]
+    except (ValueError, LookupError, TypeError) as error:
+        raise StateError(f"it is damaged: a batch: {error}") from error
+    groups = [group for batch in read for group in batch.groups]
+    return Batch(groups, saved.arrived, [verdict for batch in read for verdict in batch.verdicts])
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Have no garbage collected: millions of objects are made, none of which is garbage."""
+    """Have no garbage collected: many objects are made, none of which is garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -139,6 +139,7 @@ def _told(verdict: Verdict) -> Mapping[str, Any]:
             "spans": verdict.spans,
             "votes": dict(verdict.votes),
             "dry_run": verdict.dry_run,
+            "late": verdict.late,
         },
         "explained": None if verdict.explainer is None else [list(vote) for vote in verdict.explained()],
         "shadow": None if verdict.shadow is None else _shadow(verdict.shadow),
