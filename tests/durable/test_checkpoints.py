@@ -68,6 +68,7 @@ async def test_a_checkpoint_is_told_as_a_span_where_somebody_wants_it() -> None:
     writer = CheckpointWriter(log, lambda: None, provider.get_tracer("podtrail/own"))
     assert await writer.begin(journal, STATE, 1, None, Amounts(0, 0))
     (span,) = memory.get_finished_spans()
-    assert (span.name, span.parent, span.attributes) == ("checkpoint", None, {"bytes": len(b"".join(STATE.pieces()))})
+    size = len(b"".join(STATE.prepared()()))
+    assert (span.name, span.parent, span.attributes) == ("checkpoint", None, {"bytes": size})
     await journal.close()
     provider.shutdown()

@@ -12,14 +12,18 @@ from pathlib import Path
 
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CONFIGURATIONS
-from tests.pipeline.interrupted import Run, Told
+from tests.pipeline.interrupted import Arrival, Run, Told
 
 REQUESTS, AT, SEED = 80, 50, 11
 
 
+def requests_of() -> list[Arrival]:
+    return arrivals(REQUESTS, SEED)
+
+
 def main(part: str, folder: Path) -> Mapping[str, str]:
     logging.disable()
-    requests = arrivals(REQUESTS, SEED)
+    requests = requests_of()
     digests = {}
     for number, (name, tried) in enumerate(CONFIGURATIONS.items()):
         told = Told()

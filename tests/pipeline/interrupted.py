@@ -40,11 +40,11 @@ class Run:
             self.replayer.add(arrival, intake)
 
     def taken(self) -> list[bytes]:
-        return [b"".join(checkpointer.take()) for checkpointer in self.checkpointers]
+        return [b"".join(checkpointer.take().pieces()) for checkpointer in self.checkpointers]
 
     def restore(self, states: Sequence[bytes]) -> None:
         for checkpointer, state in zip(self.checkpointers, states, strict=True):
-            checkpointer.restore(state)
+            assert not checkpointer.restore(state)
 
     def take_over(self, predecessor: "Run") -> None:
         for ours, theirs in zip(self.chains, predecessor.chains, strict=True):

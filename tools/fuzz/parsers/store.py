@@ -97,7 +97,7 @@ def _read(entry: Entry) -> None:
 def _read_state(state: bytes) -> None:
     try:
         read = PipelineStates.read(state)
-        written = b"".join(map(bytes, read.pieces()))
+        written = b"".join(map(bytes, read.prepared()()))
     except ValueError:
         return
     assert PipelineStates.read(written).reached == read.reached, "a state is read as another"
