@@ -74,6 +74,19 @@ class GroupByTrace:
         """Return the earliest arrival of a span inside."""
         return min((trace.arrived for trace in self._traces.values()), default=None)
 
+    state_version = 1
+
+    def save_state(self) -> Any:
+        """Return the traces that are held, for a restart: plain values."""
+        return [(trace.due, trace.arrived, tuple(trace.groups)) for trace in self._traces.values()]
+
+    def restore_state(self, version: int, state: Any) -> None:
+        """Hold the traces that were saved."""
+        for due, arrived, rows in state:
+            trace = _Trace(due, arrived, [Group(*row) for row in rows])
+            self._traces[trace.groups[0].trace_id] = trace
+            self._spans += trace.spans
+
     def take_over(self, predecessor: Self, now: int) -> None:
         """Hold what the one before the reload held, until it was due there."""
         self._traces = dict(sorted(predecessor._traces.items(), key=lambda item: item[1].due))
