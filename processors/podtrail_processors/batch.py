@@ -137,7 +137,7 @@ class BatchProcessor:
         """Have wait what waited."""
         known_version(version, 1)
         saved = _SHAPE.read(state)
-        self._parts = [Batch(groups, arrived) for groups, arrived in saved.parts]
+        self._parts = [Batch([*groups], arrived) for groups, arrived in saved.parts]
         self._spans, self._due = sum(part.span_count for part in self._parts), saved.due
 
     def take_over(self, predecessor: "BatchProcessor", now: int) -> None:

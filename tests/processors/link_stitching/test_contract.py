@@ -155,6 +155,8 @@ class Unmoved:
         self._merging = LinkStitching(config.model_copy(update={"mode": "merge"}), context)
         self.held, self.held_since = self._merging.held, self._merging.held_since
         self.deadline = self._merging.deadline
+        self.state_version = self._merging.state_version
+        self.save_state, self.restore_state = self._merging.save_state, self._merging.restore_state
 
     def add(self, batch: Batch, now: int) -> Taken:
         taken = self._merging.add(batch, now)
