@@ -217,6 +217,22 @@ async def test_a_damaged_state_is_moved_aside_and_an_older_one_is_used() -> None
             assert known_in(opening.journal) == {1, 2}
 
 
+@pytest.mark.parametrize("name", ["999999999999999999.otlp", "999999999999999999.state", "99999999999999999.otlp"])
+@pytest.mark.parametrize("valid", [True, False])
+async def test_what_is_written_beside_a_name_of_the_highest_number_is_read_again(name: str, valid: bool) -> None:
+    content, _ = await written()
+    disk = disk_with({SEGMENT.name: content, name: content if valid else b"x" * 500})
+    opening = Opening(disk)
+    there = len(NUMBERS) * (1 + (valid and name.endswith(".otlp")))
+    assert len(await opening.numbers()) == there
+    for more in (1, 2):
+        journal = Keeper(disk)
+        opened = await journal.open()
+        await opened.commit([numbered(99)])
+        await opened.close()
+        assert len(await Opening(disk).numbers()) == there + more
+
+
 @pytest.mark.parametrize("kind", ["folder", "link", "fifo"])
 async def test_a_segment_that_can_not_be_read_is_moved_aside(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "00000001.otlp"

@@ -27,6 +27,8 @@ from podtrail.storage.states import wrong_in_state
 
 _MOST_MISSING = 100
 """Segments that are told of one by one."""
+_BEYOND = 10**15
+"""A number that no podtrail reaches."""
 _TOO_LARGE = 1 << 30
 """Bytes of a file that can't be a segment, and is not read: it may not fit into memory."""
 
@@ -57,7 +59,12 @@ def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
     if fsync and not names:  # it may be new
         disk.sync_folder(folder.parent)
     segments, states = numbers(names, SEGMENT), numbers(names, STATE)
-    damages = [*in_the_way, *_foreign(folder, names), *_missing(folder, segments, states)]
+    damages = [*in_the_way, *_foreign(folder, names)]
+    for number in [number for number in states if number >= _BEYOND]:
+        damages.append(set_aside(disk, state_path(folder, number), "foreign", "is no state of podtrail's", 0))
+        states.remove(number)
+    segments = _within_reach(folder, disk, segments, states)
+    damages += _missing(folder, segments, states)
     sizes = {}
     for number in segments:
         size, found = _open_segment(disk, segment_path(folder, number))
@@ -73,6 +80,20 @@ def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
             with suppress(OSError):
                 disk.unlink(folder / name)
     return Opened(sizes, max([*(number + 1 for number in segments), *states, FIRST_SEGMENT]), damages)
+
+
+def _within_reach(folder: Path, disk: Disk, segments: Sequence[int], states: Sequence[int]) -> Sequence[int]:
+    """Return the numbers of segments; those that only somebody else can have named get the next ones.
+
+    New segments would have numbers with more digits than any that is read again.
+    """
+    found = [number for number in segments if number < _BEYOND]
+    for number in segments[len(found) :]:
+        reachable = max([*found[-1:], *states[-1:], FIRST_SEGMENT]) + 1
+        with suppress(OSError):  # where nothing can be renamed, nothing can be written
+            disk.rename(segment_path(folder, number), segment_path(folder, reachable))
+            found.append(reachable)
+    return found
 
 
 def read_segment(folder: Path, disk: Disk, number: int) -> Iterator[tuple[Position, Entry]]:
