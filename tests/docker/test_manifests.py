@@ -16,7 +16,12 @@ from podtrail.service import SHUTDOWN_SECONDS
 from tests.docker.manifests import documents, is_podtrail
 
 DOCKER = Path(__file__).parents[2] / "docker"
-MANIFESTS = sorted((DOCKER / "kubernetes").glob("*.yaml"))
+MANIFESTS = sorted(
+    path
+    for room in ("kubernetes", "kubernetes/kube-scheduler")
+    for path in (DOCKER / room).glob("*.yaml")
+    if path.name != "rbac.yaml"
+)
 DEFAULT_GRACE = 30
 
 
@@ -42,7 +47,7 @@ def variables(path: Path) -> dict[str, str]:
     return given | {entry["name"]: entry["value"] for entry in container.get("env", ())}
 
 
-@pytest.fixture(params=MANIFESTS, ids=lambda path: path.name)
+@pytest.fixture(params=MANIFESTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def manifest(request: pytest.FixtureRequest) -> Path:
     path = request.param
     assert isinstance(path, Path)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
 from podtrail_scheduler.configuration.features import parse_feature_gates
 from podtrail_scheduler.configuration.load import check, load
@@ -14,7 +15,9 @@ from podtrail.config.types import host_port
 from podtrail.pipeline.settings import Settings, read_settings
 from tests.docker.manifests import KUBERNETES, documents, is_podtrail
 
-MANIFESTS = sorted(path for room in ("scheduler", "stock") for path in (KUBERNETES / room).glob("*.yaml"))
+MANIFESTS = sorted(
+    path for room in ("kube-scheduler", "scheduler", "stock") for path in (KUBERNETES / room).glob("*.yaml")
+)
 ROLES = sorted(path for path in MANIFESTS if path.name == "rbac.yaml")
 
 
@@ -72,6 +75,32 @@ def test_the_second_scheduler_has_one_account_with_a_schedulers_roles_and_podtra
         "extension-apiserver-authentication-reader",
         "podtrail",
     }
+
+
+def test_kube_scheduler_with_spans_has_its_accounts_lease_and_reads_what_is_mounted() -> None:
+    folder = KUBERNETES / "kube-scheduler"
+    (config,) = of(folder / "deployment.yaml", "ConfigMap", "podtrail-kube-scheduler")
+    (deployment,) = of(folder / "deployment.yaml", "Deployment")
+    spec = deployment["spec"]["template"]["spec"]
+    election = yaml.safe_load(config["data"]["config.yaml"])["leaderElection"]
+    (role,) = of(folder / "rbac.yaml", "Role")
+    assert (role["metadata"]["namespace"], role["rules"][0]["resourceNames"]) == (
+        election["resourceNamespace"],
+        [election["resourceName"]],
+    )
+    bindings = [*of(folder / "rbac.yaml", "ClusterRoleBinding"), *of(folder / "rbac.yaml", "RoleBinding")]
+    assert {subject["name"] for binding in bindings for subject in binding["subjects"]} == {spec["serviceAccountName"]}
+    of_host = yaml.safe_load((folder / "host" / "tracing.yaml").read_text(encoding="utf-8"))
+    assert yaml.safe_load(config["data"]["tracing.yaml"]) == of_host
+    (static,) = of(folder / "static-pod.yaml", "Pod")
+    for container, names in (
+        (spec["containers"][0], config["data"]),
+        (static["spec"]["containers"][0], ["tracing.yaml"]),
+    ):
+        mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+        files = [flag.partition("=")[2] for flag in container["command"] if "config=" in flag]
+        assert all(file.startswith(tuple(mounts)) for file in files)
+        assert {f"/etc/podtrail-kube-scheduler/{name}" for name in names} <= set(files)
 
 
 @pytest.mark.parametrize("spec", list(pods()))
