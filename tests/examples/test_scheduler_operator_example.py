@@ -21,6 +21,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from podtrail.otlp import Group, frame, resource_header, scope_header
 from podtrail.story import Library, plain
+from tests.built import BUILT
 from tests.envtest.control_plane import ControlPlane, Refusal
 from tests.scheduler.collector import Collector, attributes
 
@@ -400,3 +401,40 @@ def test_what_it_may_not_yet_do_is_tried_again_linked_with_the_time_before(clust
     assert calls[-1] == done
     for before, after in itertools.pairwise(calls):
         assert links(after) == {"annotation": traceparent(1)[3:52], "previous-attempt": name_of(before)}
+
+
+def test_why_says_who_changed_the_configuration_of_kube_scheduler_with_spans(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary = BUILT / "kube-scheduler-traced-1.37" / "podtrail-kube-scheduler"
+    if not binary.exists():
+        pytest.skip("podtrail-kube-scheduler is not built: instrumentation/go/build.sh")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+    api, namespace = cluster.api, cluster.namespace
+    wanted = scheduler(namespace, cluster)
+    tracing = {"tracing": wanted["spec"]["configuration"].pop("tracing")}
+    gates = dict.fromkeys(("SchedulerTracing", "AsyncTraceContextPropagation"), True)
+    file = cluster.folder / "tracing.yaml"
+    head = {"apiVersion": "podtrail/v1alpha1", "kind": "SchedulerTracing", "featureGates": gates}
+    file.write_text(yaml.safe_dump(head | tracing))
+    api.create(cluster.schedulers, wanted)
+    pod = cluster.pod("web")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1000"}}
+    api.create(f"/api/v1/namespaces/{namespace}/pods", pod)
+
+    def attempted(mount: Path, times: int) -> None:
+        """Runs it as long as it takes: it reads its configuration at its start, as its Deployment would restart it."""
+        command: list[str | Path] = [binary, f"--config={mount}", f"--tracing-config={file}", "--secure-port=0"]
+        with cluster.process(f"kube-scheduler-{times}", *command):
+            until(lambda: len(cluster.attempts("web")) >= times, logs=cluster.logs)
+
+    with mounted(cluster) as mount:
+        attempted(mount, 1)
+        api.patch(f"{cluster.schedulers}/podtrail", {"spec": {"configuration": {"percentageOfNodesToScore": 50}}})
+        [updated] = until(lambda: cluster.reconciled(**{"kopf.reason": "update"}), logs=cluster.logs)
+        until(mount.read_text, lambda text: updated.trace_id.hex() in text)
+        attempted(mount, len(cluster.attempts("web")) + 1)
+    assert links(cluster.attempts("web")[-1])["configuration"] == name_of(updated)
+    first, last = (str(attributes(cluster.attempts("web")[at])["scheduler.config.generation"]) for at in (0, -1))
+    [told] = [line for line in cluster.why("web") if "configuration changed" in line]
+    assert f"({first[:6]} → {last[:6]}), by reconcile apply of Scheduler {namespace}/podtrail" in told
