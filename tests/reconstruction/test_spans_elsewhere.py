@@ -47,8 +47,8 @@ def rebuilt(lines: list[str], *, with_spans: bool = False, watched: dict[int, st
     for second, text in enumerate(lines, 1):
         now = START + second * SECOND
         session.log("kube-scheduler.log", line(second, text), now)
-        if name := (watched or {}).get(second):
-            session.watched({"type": "MODIFIED", "object": condition(f"uid-{name}", name, 2, second)}, now + 1_000)
+        if failed := (watched or {}).get(second):
+            session.watched({"type": "MODIFIED", "object": condition(f"uid-{failed}", failed, 2, second)}, now + 1_000)
         groups += session.expire(now)
     groups += session.drain(START + 60 * SECOND)
     roots = [SpanView(raw) for group in groups for raw in split(group.spans)]
