@@ -6,6 +6,7 @@ import signal
 import socket
 import urllib.request
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from podtrail.durable.state import PipelineStates
+from podtrail.pipeline.checkpoint.encoding import unpack
+from podtrail.storage.disk import SystemDisk
+from podtrail.storage.states import save_state, saved_states
 from tests.service.test_reload import keeping, reload
 from tests.service.toolbox import PATIENCE, free_port, metrics, sampler, send, until
 
@@ -123,6 +128,41 @@ def test_a_start_without_a_checkpoint_says_what_is_no_longer_remembered(
     process = start(config).ready()
     process.line(r"there is no checkpoint, .*what was decided before 20\d\d-\S+Z is not remembered")
     assert metrics(page)[missing] == 1
+    stop(process)
+
+
+@pytest.mark.parametrize("section", ["all", "metrics"])
+def test_a_checkpoint_that_can_not_be_read_costs_no_span(
+    start: Any, durable: Config, kept: Any, tmp_path: Path, section: str
+) -> None:
+    durable["processors"]["scheduling_metrics"] = None
+    durable["service"]["pipelines"]["traces"]["processors"].insert(0, "scheduling_metrics")
+    page = free_port()
+    durable["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    config = keeping(durable, sampler("2s"))
+    process = start(config)
+    send(process.port(), traces=4)
+    stop(process)
+    folder = tmp_path / "store/pipelines"
+    ((segment, data),) = saved_states(folder, SystemDisk())
+    state = PipelineStates.read(data)
+    (id,) = state.chains
+    if section == "all":
+        changed = b"podtrail checkpoint 1\n" + bytes(8) + b"\x80\x05N."
+    else:
+        whole = state.chain(id)
+        size = int.from_bytes(whole[22:26], "little")
+        _, ((*_, of_chain, _), *_) = unpack(whole[30 : 30 + size])
+        at = 30 + size + of_chain  # where the first processor's section begins
+        changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    save_state(folder, SystemDisk(), segment, replace(state, chains={id: changed}).prepared()())
+    process = start(config).ready()
+    if section == "all":
+        process.line("a checkpoint can't be used, what the log still has is replayed .*podtrail 0.1")
+    else:
+        process.line("a part of a checkpoint can't be used, .*scheduling_metrics: it is damaged")
+    assert metrics(page)['otelcol_extension_file_storage_unreadable_entries{extension="file_storage"}'] == 1
+    until(lambda: len(kept()) == 4)
     stop(process)
 
 
