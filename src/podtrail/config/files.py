@@ -42,8 +42,8 @@ def _read(path: str) -> bytes:
         if Path(path).is_fifo():
             data = _read_pipe(path)
         else:
-            with Path(path).open("rb") as file:
-                data = file.read(_LARGEST + 1)
+            with open(path, "rb", opener=_at_once if Path(path).is_file() else None) as file:
+                data = file.read(_LARGEST + 1) or b""
     except FileNotFoundError:
         raise _error(path, "there is no such file", "check the path") from None
     except IsADirectoryError:
@@ -56,6 +56,11 @@ def _read(path: str) -> bytes:
     if len(data) > _LARGEST:
         raise _error(path, f"is larger than {_LARGEST >> 20} MiB", "is this a configuration?")
     return data
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file whose reading must not wait, as that of some in /proc does."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _read_pipe(path: str) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from podtrail.component import StartError
+from podtrail.transport.small_file import read_small_file
 
 _LOOK_AGAIN: Final = 1_000_000_000
 """Nanoseconds between two looks at whether it has changed."""
@@ -82,8 +83,7 @@ class FollowedFile(Generic[T]):
 
     def _parsed(self) -> T:
         try:
-            with self._path.open("rb") as file:
-                raw = file.read(_LARGEST + 1)
+            raw = read_small_file(self._path)
         except OSError as error:
             raise ValueError(f"can't read {self._path}: {error.strerror}") from error
         if len(raw) > _LARGEST:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from podtrail.component import StartError
 from podtrail.config.types import TlsClientSettings
+from podtrail.transport.small_file import read_small_file
 from podtrail.transport.tls_server import ServerPems, load_certificate
 
 
@@ -65,6 +66,6 @@ def _read(name: str, path: str | None, text: str | None) -> bytes | None:
     if path is None:
         return text.encode() if text is not None else None
     try:
-        return Path(path).read_bytes()
+        return read_small_file(Path(path))
     except OSError as error:
         raise StartError(f"tls::{name}: can't read {path}: {error.strerror}") from error

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from podtrail.component import StartError
 from podtrail.config.types import TlsServerSettings
 from podtrail.transport.followed_file import signature
+from podtrail.transport.small_file import read_small_file
 from podtrail.transport.tls_handshake import TellingContext
 
 _LOOK_AGAIN = 1_000_000_000
@@ -47,7 +48,7 @@ def _read(name: str, path: str | None, text: str | None) -> bytes | None:
     if path is None:
         return text.encode() if text is not None else None
     try:
-        return Path(path).read_bytes()
+        return read_small_file(Path(path))
     except OSError as error:
         raise StartError(f"tls::{name}: can't read {path}: {error.strerror}") from error
 
