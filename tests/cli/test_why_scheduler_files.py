@@ -1,7 +1,9 @@
 """`podtrail why` on what a stock kube-scheduler leaves behind, and what a recording rebuilt from that is good for."""
 
+import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,30 @@ def test_a_pod_that_preempted_was_scheduled_where_it_made_room() -> None:
     told = podtrail("why", "pod", "default/pre-boss", *left_behind("v5-json")).output
     assert "default/pre-boss is running on tight0" in told
     assert "attempt 2: bound, tight0" in told
+
+
+FATES = {
+    "doomed": r" was deleted at .*, Pending for .* until then: unschedulable\. 1 attempt\.",
+    "again": r" was deleted at .*; it was scheduled on n\d\. 1 attempt\.",
+    "gated": r" is gated for .*: the scheduler has not tried it\. 0 attempts\.",
+    "giant": r" is Pending for .*: unschedulable\. \d attempts, last ",
+    "late": r" was scheduled on n1 in .*\. 2 attempts\.",
+    "boss": r" was scheduled on narrow in .*\. 2 attempts\.",
+    "refused": r" was deleted at .*, Pending for .* until then: bind refused\. 1 attempt\.",
+    "by-hand": r" is scheduled on n0: no attempt to schedule it is known; it may have been created with its node\.",
+}
+
+
+@pytest.mark.parametrize("pod", FATES)
+@pytest.mark.parametrize("run", ["1.35/v0", "1.36/json", "1.37/v10"])
+def test_each_fate_of_a_pod_is_told_from_each_version(run: str, pod: str) -> None:
+    folder, _, name = str(DATA / "versions" / run).rpartition("/")
+    watches = [Path(folder, f"{name}.{kind}.jsonl.gz") for kind in ("pods", "events")]
+    listed = gzip.decompress(watches[0].read_bytes()).decode()
+    namespace = re.findall(r'"namespace": "([^"]+)"', listed)[0]
+    sources = [each for watch in watches for each in ("--watch", watch)]
+    told = podtrail("why", "pod", f"{namespace}/{pod}", "--log", f"{folder}/{name}.kube-scheduler.log.gz", *sources)
+    assert re.match(rf"{namespace}/{pod}{FATES[pod]}", told.output), told.output
 
 
 FIELD = DATA / "field"

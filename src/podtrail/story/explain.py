@@ -86,6 +86,9 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
         slow = (": ", TextPiece("slow", SLOW.style)) if pod.slow else ()
         of = f" Median of {around.usual.attempts:,} attempts: {duration(around.usual.median)}."
         usual = of if around.usual.median is not None and around.usual.attempts > 1 else ""
+        if not pod.tries:
+            known = ": no attempt to schedule it is known; it may have been created with its node."
+            return [line(_name(pod), " is ", TextPiece("scheduled", POD_STATES["scheduled"].style), on, known)]
         return [
             line(
                 _name(pod),
