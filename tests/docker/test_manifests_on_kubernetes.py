@@ -24,7 +24,7 @@ README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
 def texts() -> list[tuple[str, str]]:
     """Return every manifest, and those that can be given a store once more with it."""
     whole = [path for path in sorted(KUBERNETES.rglob("*.yaml")) if not path.name.endswith(".patch.yaml")]
-    shown = [path for path in whole if path.parent.name != "host"]
+    shown = [path for path in whole if path.parent.name != "host" and path.name != "kustomization.yaml"]
     plain = [(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in shown]
     return plain + [(f"{place} with a store", text) for place, text in stores().items()]
 
