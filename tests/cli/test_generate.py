@@ -180,13 +180,15 @@ def test_ctrl_c_leaves_a_whole_recording_and_says_so(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    while not (path.exists() and path.stat().st_size):
+    begun = tmp_path / ".unfinished-a.otlp"
+    while not (begun.exists() and begun.stat().st_size):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert b"stopped before the end" in err
     assert f"{len(spans(path)):,} spans".encode() in out
+    assert not begun.exists()
 
 
 def test_nobody_at_the_endpoint_is_told_at_once_and_ctrl_c_ends_it() -> None:

@@ -1,6 +1,7 @@
 """Files that commands write: whole, or not there; never over another without a question."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -119,6 +120,28 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError), whole_file(to) as begun:
         tmp_path.write_text(begun.write_text("half") * "x")
     assert (to.read_text(), os.listdir(tmp_path)) == ("before", ["to"])
+
+
+FULL_DISK: dict[str, Callable[[Path], list[object]]] = {
+    **WRITERS,
+    "backtest --html": lambda to: ["backtest", RECORDING, "--candidate", CONFIG, "--html", to],
+    "backtest --markdown": lambda to: ["backtest", RECORDING, "--candidate", CONFIG, "--markdown", to],
+    "test --junit": lambda to: ["test", Path(CONFIG).parent / "policies", "--junit", to],
+    "replay --decisions": lambda to: ["replay", RECORDING, "--config", CONFIG, "--decisions", to],
+    "record": lambda to: ["record", "--from", RECORDING, "--to", to],
+}
+
+
+@pytest.mark.parametrize("command", FULL_DISK)
+def test_a_full_disk_leaves_no_half_file_and_is_named_with_the_file(command: str, tmp_path: Path) -> None:
+    to, limits = tmp_path / "to.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        done = run(*FULL_DISK[command](to))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (done.exit_code, os.listdir(tmp_path)) == (1, [])
+    assert f"{to}: File too large" in done.output
 
 
 def test_what_is_no_file_is_written_to_at_once(tmp_path: Path) -> None:

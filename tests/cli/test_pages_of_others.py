@@ -66,6 +66,12 @@ def test_numbers_that_no_page_writes_are_told(command: list[str], number: str) -
     assert NO_PAGE in done.stderr
 
 
+@pytest.mark.parametrize("command", ["why pod", "why trace", "why node", "report incident --from", "tap --pod"])
+def test_bytes_that_are_no_text_are_asked_for(command: str) -> None:
+    done = run(http("[]"), *command.split(), "\udcff")
+    assert (done.exit_code, type(done.exception)) in [(1, SystemExit), (2, SystemExit)]
+
+
 @pytest.mark.parametrize(
     "said", ["", "{}\n{}\n", '{"kind": "decision", "decision": {"spans": 1}}\n', "[]", "<html></html>"]
 )

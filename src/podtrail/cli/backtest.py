@@ -16,6 +16,7 @@ from podtrail.backtest.expectations import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.options import replayed, reporting
+from podtrail.cli.output_file import whole_file
 from podtrail.cli.processor_lines import processor_lines, show_faults
 from podtrail.cli.reading import RecordingInput, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
@@ -115,8 +116,8 @@ def command(
         raise click.UsageError("--max-spans-increase needs both --baseline and --candidate")
     if html is not None and markdown is not None and html.resolve() == markdown.resolve():
         raise click.UsageError(f"--html and --markdown are the same file: {html}")
-    for written in filter(None, (html, markdown)):
-        refuse_overwriting(recordings, written, (*baseline, *candidate))
+    for path in filter(None, (html, markdown)):
+        refuse_overwriting(recordings, path, (*baseline, *candidate))
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
@@ -134,12 +135,14 @@ def command(
         if html is not None:
             from podtrail.backtest.page import page
 
-            html.write_bytes(page(report))
+            with whole_file(html) as written:
+                written.write_bytes(page(report))
         if markdown is not None:
             from podtrail.backtest.ticket import backtest_report
             from podtrail.reports.markdown import to_markdown
 
-            markdown.write_text(to_markdown(backtest_report(report)), encoding="utf-8")
+            with whole_file(markdown) as written:
+                written.write_text(to_markdown(backtest_report(report)), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(to_json(report)))
     else:

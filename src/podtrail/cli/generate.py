@@ -12,7 +12,7 @@ import click
 
 from podtrail.cli.durations import DURATION
 from podtrail.cli.options import reporting
-from podtrail.cli.output_file import refuse_existing
+from podtrail.cli.output_file import refuse_existing, whole_recording
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
 from podtrail.cli.reading import Failed, file_error, in_words, overwrite_option, refuse_overwriting
@@ -20,7 +20,7 @@ from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config,
 from podtrail.config.config_folder import configured_in
 from podtrail.config.types import format_duration
 from podtrail.otlp import Group, read_request
-from podtrail.recording import RecordingWriter
+from podtrail.recording import RecordingForm
 from podtrail.story import duration, several
 
 if TYPE_CHECKING:
@@ -128,12 +128,12 @@ def _write(options: _GenerateOptions, to: Path, config: Any) -> int:
     from podtrail.cli.traffic import simulated
 
     try:
-        writer = RecordingWriter(to)
+        RecordingForm.of(to)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     requests = spans = first = last = 0
     stopped = False
-    with writer as recording:
+    with whole_recording(to) as recording:
         made = simulated(simulated_scheduler(), config) if options.rate is None else _copied(options, config)
         with interrupted() as stop:
             for arrival, groups in shown(made, "writing"):

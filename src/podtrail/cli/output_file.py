@@ -4,6 +4,7 @@ Until then a file has a hidden name beside its own. Ctrl-C, SIGTERM and SIGHUP r
 they would have done without a handler.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from podtrail.config import printable
 from podtrail.recording import RecordingWriter
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _unfinished: dict[Path, Path] = {}
 """Files that are not whole yet, with the names that they are meant to have."""
@@ -45,6 +47,8 @@ def whole_file(to: Path) -> Iterator[Path]:
     except OSError as error:
         if error.filename == str(begun):
             error.filename, error.filename2 = str(to), None
+        elif error.filename is None and error.errno in _FULL:
+            error.filename = str(to)
         raise
     finally:
         with suppress(OSError):

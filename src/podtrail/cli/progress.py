@@ -51,8 +51,9 @@ def interrupted() -> Iterator[threading.Event]:
 
     def once(*_: object) -> None:
         event.set()
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in before.items():
+            removes_files = callable(handler) and handler is not signal.default_int_handler
+            signal.signal(number, handler if removes_files else signal.SIG_DFL)
 
     for number in numbers:
         signal.signal(number, once)

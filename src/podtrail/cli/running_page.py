@@ -100,8 +100,9 @@ def asking(
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, Request, build_opener
 
-    url = f"{endpoint.rstrip('/')}{path}"
-    request = Request(f"{url}?{urlencode(query)}" if query else url, headers={"Accept": "application/json"})  # noqa: S310 - http or https, checked by the option
+    asked = f"?{urlencode(query, errors='replace')}" if query else ""
+    url = f"{endpoint.rstrip('/')}{path}{asked}"
+    request = Request(url, headers={"Accept": "application/json"})  # noqa: S310 - http or https, checked by the option
     try:
         # The page is near: a proxy for the rest of the world does not know it.
         with build_opener(ProxyHandler({})).open(request, timeout=seconds) as answer:

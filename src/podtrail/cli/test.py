@@ -177,7 +177,8 @@ def _replace(path: Path, text: str) -> None:
 
 def _write_junit(path: Path, timed: Timed) -> None:
     try:
-        write_junit(path, timed)
+        with whole_file(path) as written:
+            write_junit(written, timed)
     except OSError as error:
         raise file_error(error) from None
 

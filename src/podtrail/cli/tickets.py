@@ -86,7 +86,7 @@ def pod(pod: str, files: tuple[Path, ...], namespace: str | None, cluster: str, 
     key = told["pod"]["key"] if isinstance(told.get("pod"), dict) else ""
     if "error" in told or not isinstance(key, str) or not key:
         raise Failed(f"{_error(told)} ({reply.whom})")
-    _print(_Page(endpoint).text(f"/pods/{quote(key, safe='')}/report.{_ENDINGS[kind]}", {}))
+    _print(_Page(endpoint).text(f"/pods/{quote(key, safe='', errors='replace')}/report.{_ENDINGS[kind]}", {}))
 
 
 @command.command("incident")
