@@ -129,6 +129,17 @@ def test_the_token_is_one_and_a_given_one_is_kept(helm: Helm) -> None:
     assert tokens("token.create=false") == []
 
 
+def test_in_another_namespace_every_address_leads_there(helm: Helm) -> None:
+    modes = ("agent", "scheduler", "webhook", "monitoring")
+    values = [f"--set={mode}.enabled=true" for mode in modes]
+    apis = ("--api-versions=monitoring.coreos.com/v1", "--api-versions=cert-manager.io/v1")
+    for more in ("webhook.certManager=false", "webhook.certManager=true"):
+        said = helm.run("template", "other", str(CHART), "-n=tracing", *values, f"--set={more}", *apis).stdout
+        written = re.sub(r"\$\{env:GATEWAY:-[^}]*\}", "", said)  # what it is where GATEWAY is not set
+        assert not re.findall(r"namespace: podtrail\b|\.podtrail\.svc|podtrail/podtrail-webhook", written)
+        assert said.count("http://podtrail-gateway.tracing.svc.cluster.local:4317") == 3
+
+
 def test_runbooks_and_dashboards_are_those_of_docker_monitoring(helm: Helm) -> None:
     found = helm.template("monitoring.enabled=true", "monitoring.runbooks=https://git.example/runbooks/")
     (rule,) = (each for each in found if each["kind"] == "PrometheusRule")
