@@ -13,6 +13,10 @@ from typing import Any, Final, NamedTuple, cast
 
 _SECONDS: Final = 20.0
 """For a handshake: who connects has them to come up with a certificate."""
+_AT_ONCE: Final = 128
+"""Handshakes that have begun: each takes a buffer of 256 KiB, whoever is there and says nothing."""
+_PATIENCE_SECONDS: Final = 2.0
+"""For the oldest of them, while others wait to begin."""
 _LINGER_SECONDS: Final = 1.0
 """In which a client that was refused is to have read why."""
 _NO_TLS: Final = frozenset({"HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"})
@@ -155,6 +159,8 @@ class Handshakes:
         self._failed = failed
         self._room = room
         self._tasks: set[asyncio.Task[None]] = set()
+        self._begun: dict[asyncio.Task[Any], float] = {}
+        """Those that have a buffer, and since when; the oldest first."""
 
     def __call__(self) -> asyncio.Protocol:
         """Return what takes a connection that has just been made."""
@@ -178,6 +184,28 @@ class Handshakes:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _agree(self, transport: asyncio.Transport) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "it is one"
+        try:
+            await self._turn(task)
+            await self._shake_hands(transport)
+        finally:
+            self._begun.pop(task, None)
+
+    async def _turn(self, task: asyncio.Task[Any]) -> None:
+        """Return when this one may begin: there is room, or the oldest has had its time."""
+        loop = asyncio.get_running_loop()
+        while len(self._begun) >= _AT_ONCE:
+            oldest, since = next(iter(self._begun.items()))
+            left = since + _PATIENCE_SECONDS - loop.time()
+            if left > 0:
+                await asyncio.wait({oldest}, timeout=left)
+            else:
+                self._begun.pop(oldest)
+                oldest.cancel()
+        self._begun[task] = loop.time()
+
+    async def _shake_hands(self, transport: asyncio.Transport) -> None:
         peer = transport.get_extra_info("peername") or ("", 0)
         handshake, early = _Handshake(), _Early()
         _under_way.set(handshake)
@@ -197,6 +225,12 @@ class Handshakes:
                 self._failed(peer[:2], failure_of(error))
             else:
                 _hand_over(cast("asyncio.Transport", starting.result()), early, self._protocol())
+        except asyncio.CancelledError:
+            if asyncio.current_task() not in self._begun:  # another has its turn; else the server ends
+                words = f"no handshake of TLS within {_PATIENCE_SECONDS:g} s, while others waited to begin theirs"
+                self._failed(peer[:2], HandshakeFailure("timeout", words))
+            transport.abort()
+            raise
         finally:
             if not starting.done():
                 starting.cancel()
