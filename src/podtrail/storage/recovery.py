@@ -82,7 +82,7 @@ def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
     return Opened(sizes, max([*(number + 1 for number in segments), *states, FIRST_SEGMENT]), damages)
 
 
-def _within_reach(folder: Path, disk: Disk, segments: Sequence[int], states: Sequence[int]) -> Sequence[int]:
+def _within_reach(folder: Path, disk: Disk, segments: Sequence[int], states: Sequence[int]) -> list[int]:
     """Return the numbers of segments; those that only somebody else can have named get the next ones.
 
     New segments would have numbers with more digits than any that is read again.
