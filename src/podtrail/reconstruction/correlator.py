@@ -8,6 +8,7 @@ from typing import Final
 from podtrail.component import ObservedPod
 from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.claims import SECOND, Claims
+from podtrail.reconstruction.clock_skew import ClockSkew
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import FOREVER, Incarnation, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
@@ -75,6 +76,9 @@ class Correlator:
         self._claims = Claims(self._book, self._log, self._hold)
         self._events: deque[EventSeen] = deque()
         self._pods: deque[tuple[PodSeen, Incarnation, bool]] = deque()
+        self._ahead = 0
+        """The skew by which the times of `_pods` are corrected."""
+        self._skew = ClockSkew()
         self._now = 0
         self._due = 0
         self._confirmed = 0
@@ -87,12 +91,17 @@ class Correlator:
         if isinstance(heard, LineMeaning):
             self._log.take(heard)
         elif isinstance(heard, EventSeen):
+            self._skew.compare(heard)
             self._events.append(heard)
+            if later := self._skew.ahead - self._ahead:
+                self._ahead += later
+                waiting = ((seen._replace(time=seen.time + later), pod, bound) for seen, pod, bound in self._pods)
+                self._pods = deque(waiting)
         elif isinstance(heard, LeaderSeen):
             self._log.leadership.see(heard.lock, heard.at, heard.identity)
             self._claims.events_since = min(self._claims.events_since, heard.at)
         else:
-            self._see(heard)
+            self._see(heard if heard.change == PRINTED else heard._replace(time=heard.time + self._ahead))
         if self._now >= self._due or len(self._held) > _MOST_HELD:
             yield from self.expire(self._now)
 
@@ -107,7 +116,7 @@ class Correlator:
         """Return when `expire` next has work; None when nothing waits."""
         waits = []
         if self._events:
-            waits.append(self._events[0].time + _WEIGH_EVENT)
+            waits.append(self._events[0].time + self._skew.ahead + _WEIGH_EVENT)
         if self._pods:
             waits.append(self._pods[0][0].time + _WEIGH_POD)
         if self._held:
@@ -160,7 +169,8 @@ class Correlator:
             self._pods.append((seen, pod, bound))
 
     def _weigh(self, now: int) -> None:
-        while self._events and (self._events[0].time + _WEIGH_EVENT <= now or len(self._events) > _MOST_WAITING):
+        until = now - self._skew.ahead - _WEIGH_EVENT
+        while self._events and (self._events[0].time <= until or len(self._events) > _MOST_WAITING):
             self._claims.event(self._events.popleft())
         while self._pods and (self._pods[0][0].time + _WEIGH_POD <= now or len(self._pods) > _MOST_WAITING):
             seen, pod, bound = self._pods.popleft()

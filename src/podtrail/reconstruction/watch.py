@@ -24,7 +24,7 @@ _LATEST: Final = (1 << 63) - (1 << 40)
 PRINTED: Final = "PRINTED"
 """The change of an object without a time of arrival, as kubectl prints it: it is as it is, since when nothing shows."""
 _SECOND: Final = 1_000_000_000
-_AHEAD: Final = 1_000_000_000
+_AHEAD: Final = 30_000_000_000
 """Nanoseconds by which the scheduler's clock may be ahead of the watch's: a later time is not believed."""
 
 
