@@ -19,6 +19,9 @@ ELSEWHERE = {
     Kind.SCORED: 1,
     Kind.PLUGIN_FAILED: 2,
     Kind.WITHIN: 3,
+    Kind.HAS_SPANS: 1,  # these three are logged by podtrail-kube-scheduler
+    Kind.SPANS_ON: 1,
+    Kind.SPANS_OFF: 1,
 }
 
 
