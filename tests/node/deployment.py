@@ -24,6 +24,16 @@ def podtrail_image() -> Path:
     return archive
 
 
+def kube_scheduler_image() -> Path:
+    """Return the archive of podtrail-kube-scheduler's image; skip the test if it is not built as it is now."""
+    script = Path(__file__).parents[2] / "instrumentation" / "go" / "image.sh"
+    asked = subprocess.run([script, "--path"], check=True, capture_output=True, text=True, timeout=DEADLINE)
+    archive = Path(asked.stdout.strip())
+    if not archive.is_file():
+        pytest.skip("needs the image of podtrail-kube-scheduler as it is now; instrumentation/go/image.sh builds it")
+    return archive
+
+
 def rolled_out(node: Node, namespace: str, *workloads: str) -> None:
     """Returns when all Pods of the workloads are ready."""
     for name in workloads:

@@ -62,6 +62,8 @@ class Node(ControlPlane):
         self._discarding: grpc.Server | None = None
         self._cgroup = own_cgroup()
         self._services: ServiceNetwork | None = None
+        self.manifests = folder / "manifests"
+        """Where the kubelet looks for static Pods."""
 
     def start(self) -> None:
         """Returns when the node is ready and a Pod may be created."""
@@ -169,6 +171,7 @@ class Node(ControlPlane):
         """Starts the kubelet, also again after `stop_one`: Pods run on meanwhile."""
         folder = self.folder / "kubelet"
         folder.mkdir(exist_ok=True)
+        self.manifests.mkdir(exist_ok=True)
         make_cgroups(self._cgroup)
         names = f"subjectAltName=IP:{NODE_ADDRESS},DNS:{self.name}"
         serving = self._authority.issue("kubelet", f"/CN={self.name}", "extendedKeyUsage=serverAuth", names)
@@ -205,6 +208,7 @@ class Node(ControlPlane):
             "clusterDomain": "cluster.local",
             "resolvConf": str(folder / "resolv.conf"),
             "podLogsDir": "/var/log/pods",
+            "staticPodPath": str(self.manifests),
             # A disk that others fill evicts no Pod of a test.
             "evictionHard": {
                 "memory.available": "50Mi",
