@@ -60,6 +60,8 @@ def test_where_several_plugins_refused_all_nodes_the_node_counts_and_its_plugin_
     found = refusals(rejected("a", 29, 1), rejected("b", 15, 15, at=1), rejected("c", 30, at=2))
     assert found["node-29"] == ("3", "Plugin1")
     assert refusals(rejected("b", 15, 15))["node-29"] == ("1", "")
+    mostly_unknown = refusals(rejected("a", 29, 1), rejected("b", 15, 15, at=1), rejected("c", 15, 15, at=2))
+    assert mostly_unknown["node-29"] == ("3", "")
 
 
 def test_elsewhere_a_count_is_a_least_one_or_unknown() -> None:

@@ -228,7 +228,7 @@ def _names(pod: PodStory, node: str) -> bool:
 
 def _node_row(name: str, index: RefusalIndex, on: int) -> NodeRow:
     known, (refused, at_least) = index.nodes().get(name), index.count_of(name)
-    most = max(refused.items(), key=lambda item: (bool(item[0][0]), item[1]))[0] if refused else ("", "")
+    most = max(refused.items(), key=lambda item: (item[1], bool(item[0][0])))[0] if refused else ("", "")
     return NodeRow(name, on, known.bound if known else 0, refused.total(), *most, at_least=at_least)
 
 
