@@ -141,7 +141,7 @@ def test_the_same_traces_at_the_same_times_get_the_same_thresholds(
         throughput, now, found = Throughput(budget, SECOND, most_keys=5), START, []
         for pause, key, amount in steps:
             now += pause
-            found.append(throughput.admit(key, str(key), amount, 1.0, now).threshold)
+            found.append(throughput.admit(str(key), str(key), amount, 1.0, now).threshold)
             assert len(throughput.flows) <= 6
         return found
 
@@ -154,7 +154,7 @@ def test_keys_beyond_the_most_share_one_that_is_thinned_too() -> None:
     throughput = Throughput(BUDGET, 10 * SECOND, most_keys=10)
     kept = 0
     for number in range(20_000):
-        flow = throughput.admit(number, str(number), 1, 1.0, START + number * SECOND // 1000)
+        flow = throughput.admit(str(number), str(number), 1, 1.0, START + number * SECOND // 1000)
         kept += flow.threshold <= randomness_of(random.Random(number).randbytes(16))
     assert len(throughput.flows) <= 11
     assert throughput.flows[OTHER].probability < 0.2
@@ -166,7 +166,7 @@ def test_a_flood_of_keys_that_never_come_again_is_kept_to_the_target(traces_a_ke
     throughput, kept = Throughput(BUDGET, 10 * SECOND, most_keys=500), 0
     for number, (now, _, randomness) in enumerate(traffic(lambda _: 1000, 60, ONE)):
         key = number // traces_a_key
-        kept += throughput.admit(key, str(key), 1, 1.0, now).threshold <= randomness
+        kept += throughput.admit(str(key), str(key), 1, 1.0, now).threshold <= randomness
         assert len(throughput.flows) <= 501
     assert 0.3 < kept / 60 / BUDGET < 1.3
 
