@@ -22,16 +22,16 @@ def carry(
     """Writes `context` into the annotations of `wanted` and its Pod templates; says whether it is something known.
 
     What carries an annotation already keeps it. Where `live`, the object as it is in the cluster, has all that is
-    wanted, or nothing was to change, its annotations are taken over.
+    wanted of the object or of one of its templates, or nothing was to change, the annotations there are taken over.
     """
     places = list(_annotated(wanted, make=True))
     if not places:
         return False
     kept = dict(_annotated(live, make=False)) if live is not None else {}
-    same = live is not None and (not changes or _has(_plain(live), _plain(wanted)))
+    old, new = _plain(live), _plain(wanted)
     for path, annotations in places:
         before = {key: value for key, value in kept.get(path, {}).items() if key in _keys(prefix)}
-        if same:
+        if live is not None and (not changes or _has(_at(old, path), _at(new, path))):
             for key, value in before.items():
                 annotations.setdefault(key, value)
         elif not any(annotations.get(key) for key in _keys(prefix)):
@@ -87,6 +87,13 @@ def _snake(key: str) -> str:
 def _plain(given: Any) -> Any:
     given = _of_client(given)
     return given.to_dict() if hasattr(given, "to_dict") else given
+
+
+def _at(given: Any, path: Sequence[str]) -> Any:
+    """What a plain object has at a path; None where it ends before."""
+    for key in path:
+        given = given.get(key, given.get(_snake(key))) if isinstance(given, Mapping) else None
+    return given
 
 
 def _has(live: Any, wanted: Any, depth: int = 0) -> bool:

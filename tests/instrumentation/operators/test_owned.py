@@ -116,6 +116,31 @@ class TestLive:
         in_handler(tracing, arguments(reason="update"), wanted, self.live())
         assert wanted["spec"]["template"]["metadata"]["annotations"] == {KEY: traceparent(exporter)}
 
+    def test_a_change_beside_the_template_rolls_nothing_out(
+        self, tracing: OperatorTracing, exporter: InMemorySpanExporter, arguments: Arguments
+    ) -> None:
+        wanted = deployment()
+        wanted["spec"]["replicas"] = 3
+        in_handler(tracing, arguments(reason="update"), wanted, self.live())
+        assert wanted["metadata"]["annotations"] == {KEY: traceparent(exporter)}
+        assert wanted["spec"]["template"]["metadata"]["annotations"] == {KEY: OTHER}
+
+    def test_a_template_in_a_template_is_looked_at_by_itself(
+        self, tracing: OperatorTracing, exporter: InMemorySpanExporter, arguments: Arguments
+    ) -> None:
+        def cron(schedule: str, parallelism: int) -> Any:
+            template: Any = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+            job = {"metadata": {}, "spec": {"parallelism": parallelism, "template": template}}
+            return {"kind": "CronJob", "metadata": {}, "spec": {"schedule": schedule, "jobTemplate": job}}
+
+        live, wanted = cron("* * * * *", 1), cron("* * * * *", 2)
+        for place in (live, live["spec"]["jobTemplate"], live["spec"]["jobTemplate"]["spec"]["template"]):
+            place["metadata"]["annotations"] = {KEY: OTHER}
+        in_handler(tracing, arguments(reason="update"), wanted, live)
+        job = wanted["spec"]["jobTemplate"]
+        assert job["metadata"]["annotations"] == {KEY: traceparent(exporter)}
+        assert job["spec"]["template"]["metadata"]["annotations"] == {KEY: OTHER}
+
     def test_a_timer_rolls_nothing_out(self, tracing: OperatorTracing, arguments: Arguments) -> None:
         wanted = deployment("registry/shop:1")  # as the API server might have written it in other words
         given = arguments()
