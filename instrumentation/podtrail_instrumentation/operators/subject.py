@@ -8,16 +8,16 @@ from podtrail_instrumentation.steps import Fields
 _LONGEST = 512
 """Characters of a value; names in Kubernetes have at most 253."""
 _HAVE_ATTRIBUTES = {
-    "Pod": "k8s.pod",
-    "Node": "k8s.node",
-    "Deployment": "k8s.deployment",
-    "ReplicaSet": "k8s.replicaset",
-    "StatefulSet": "k8s.statefulset",
-    "DaemonSet": "k8s.daemonset",
-    "Job": "k8s.job",
-    "CronJob": "k8s.cronjob",
+    ("", "Pod"): "k8s.pod",
+    ("", "Node"): "k8s.node",
+    ("apps", "Deployment"): "k8s.deployment",
+    ("apps", "ReplicaSet"): "k8s.replicaset",
+    ("apps", "StatefulSet"): "k8s.statefulset",
+    ("apps", "DaemonSet"): "k8s.daemonset",
+    ("batch", "Job"): "k8s.job",
+    ("batch", "CronJob"): "k8s.cronjob",
 }
-"""Kinds for which OpenTelemetry's semantic conventions have a name and a uid of their own."""
+"""Groups and kinds for which OpenTelemetry's semantic conventions have a name and a uid of their own."""
 
 
 def attributes_of(handler: str, arguments: Mapping[str, Any]) -> Fields:
@@ -42,10 +42,17 @@ def attributes_of(handler: str, arguments: Mapping[str, Any]) -> Fields:
         "k8s.object.resource_version": metadata.get("resourceVersion"),
         "k8s.namespace.name": metadata.get("namespace"),
     }
-    if known := _HAVE_ATTRIBUTES.get(kind_of(arguments)):
+    if known := _HAVE_ATTRIBUTES.get((_group_of(body), kind_of(arguments))):
         about |= {f"{known}.name": metadata.get("name"), f"{known}.uid": metadata.get("uid")}
     found |= {key: value[:_LONGEST] for key, value in about.items() if isinstance(value, str) and value}
     return found
+
+
+def _group_of(body: Mapping[str, Any]) -> str:
+    """Return the API group of an object, "" for the core group."""
+    version = body.get("apiVersion")
+    group, slash, _ = version.partition("/") if isinstance(version, str) else ("", "", "")
+    return group if slash else ""
 
 
 def kind_of(arguments: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ def arguments() -> Callable[..., dict[str, Any]]:
         metadata = {"name": "blue", "namespace": "shop", "uid": "u-1", "resourceVersion": "7"}
         body = kopf.Body(
             {
-                "apiVersion": "example.com/v1",
+                "apiVersion": others.pop("api_version", "example.com/v1"),
                 "kind": others.pop("kind", "Widget"),
                 "metadata": {**metadata, "annotations": annotations or {}},  # type: ignore[typeddict-item]
                 "spec": {"size": 3},

@@ -75,13 +75,28 @@ def test_a_span_says_the_handler_the_reason_and_the_object(
     }
 
 
-def test_a_pod_is_named_as_the_semantic_conventions_name_it(
-    tracing: OperatorTracing, exporter: InMemorySpanExporter, arguments: Arguments
+@pytest.mark.parametrize(
+    ("api_version", "kind", "uid"),
+    [
+        ("v1", "Pod", "k8s.pod.uid"),
+        ("batch/v1", "Job", "k8s.job.uid"),
+        ("batch.volcano.sh/v1alpha1", "Job", ""),
+        ("example.com/v1", "Pod", ""),
+    ],
+)
+def test_a_kind_of_kubernetes_is_named_as_the_semantic_conventions_name_it(
+    tracing: OperatorTracing,
+    exporter: InMemorySpanExporter,
+    arguments: Arguments,
+    api_version: str,
+    kind: str,
+    uid: str,
 ) -> None:
-    tracing.handler(nothing)(**arguments(kind="Pod"))
+    tracing.handler(nothing)(**arguments(api_version=api_version, kind=kind))
     [span] = exporter.get_finished_spans()
     told = attributes(span)
-    assert (told["k8s.pod.uid"], told["k8s.pod.name"]) == ("u-1", "blue")
+    assert told.get(uid) == ("u-1" if uid else None)
+    assert any(key.endswith(f"{kind.lower()}.uid") for key in told) == bool(uid)
 
 
 def test_an_async_handler_is_one_to_kopf_too_and_its_own_spans_are_children(
