@@ -247,13 +247,27 @@ def test_characters_that_the_terminal_lacks_are_escaped(encoding: str, shown: st
         "generate --workload gone --to to.otlp",
         "generate --like quiet --length 5s --to gone/to.otlp",
         "validate --config gone",
+        "recording merge RECORDING --to LONG",
+        "recording cut RECORDING --pod p --to LONG",
+        "recording anonymize RECORDING --to LONG",
+        "replay --config EXAMPLE RECORDING --output LONG",
+        "replay --config EXAMPLE RECORDING --decisions LONG",
+        "backtest --candidate EXAMPLE RECORDING --html LONG",
+        "generate --length 1s --to LONG",
+        "reconstruct --log RECORDING --output LONG",
+        "record --from LONG --to to.otlp",
+        "record --from RECORDING --to LONG",
+        "test TESTS --junit LONG",
+        "test LONG",
     ],
 )
 def test_a_missing_file_or_folder_is_named_with_exit_code_2(
     arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    named = {"EXAMPLE": EXAMPLE, "RECORDING": DATA / "recordings" / "apiserver.otlp.jsonl", "TESTS": POLICY_TESTS}
+    long = "gone" * 80 + ".otlp"  # Path.exists raises for it, as for a name in a folder that may not be entered
+    recording = DATA / "recordings" / "apiserver.otlp.jsonl"
+    named = {"EXAMPLE": EXAMPLE, "RECORDING": recording, "TESTS": POLICY_TESTS, "LONG": long}
     done = CliRunner().invoke(main, [str(named.get(word, word)) for word in arguments.split()])
     assert "gone" in done.output
     assert (done.exit_code, done.exception.__class__) == (2, SystemExit)

@@ -47,13 +47,18 @@ _COMMANDS: Final = {
 
 _ESCAPED: Final = "podtrail.escaped"
 _OUTPUT_FAILS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
+_NAME_IS_UNUSABLE: Final = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
+"""Also what `Path.exists` and `Path.is_file` raise, which hold for other failures that there is no such file."""
 
 
 class _Main(LazyGroup):
     """All commands."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Call the command; an output that takes nothing more ends it with a line and exit code 1."""
+        """Call the command.
+
+        An output that takes nothing more ends it with a line and exit code 1, a name that can't be asked for with 2.
+        """
         _open_closed_streams()
         _escape_characters()
         try:
@@ -62,6 +67,12 @@ class _Main(LazyGroup):
             finally:
                 sys.stdout.flush()
         except OSError as error:
+            if error.errno in _NAME_IS_UNUSABLE and error.filename is not None:
+                from podtrail.cli.reading import in_words
+                from podtrail.config.printable import printable
+
+                click.echo(f"podtrail: {printable(in_words(error))}", err=True)
+                sys.exit(2)
             if error.errno not in _OUTPUT_FAILS or error.filename is not None:
                 raise
             _abandon_output(error)
