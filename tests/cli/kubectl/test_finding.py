@@ -20,7 +20,9 @@ def pods() -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the templates of Pods with a container of podtrail's image, by file."""
     for path in sorted(MANIFESTS.rglob("*.yaml")):
         for one in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-            pod = one if one and one.get("kind") == "Pod" else ((one or {}).get("spec") or {}).get("template")
+            if not isinstance(one, dict):  # empty, or a patch
+                continue
+            pod = one if one.get("kind") == "Pod" else (one.get("spec") or {}).get("template")
             if isinstance(pod, dict) and any(
                 str(container.get("image")).startswith("podtrail:") for container in pod["spec"]["containers"]
             ):

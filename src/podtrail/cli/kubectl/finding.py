@@ -8,7 +8,7 @@ from podtrail.cli.kubectl.client import Kubectl, KubectlError
 GATEWAYS: Final = "app.kubernetes.io/name in (podtrail-gateway,podtrail-kafka-gateway)"
 SIDECARS: Final = (
     "app.kubernetes.io/name in "
-    "(podtrail,podtrail-agent,podtrail-scheduler,podtrail-stock,second-scheduler,kube-scheduler-2)"
+    "(podtrail,podtrail-agent,podtrail-scheduler,podtrail-kube-scheduler,podtrail-stock,second-scheduler,kube-scheduler-2)"
 )
 STATIC_PODS: Final = "component=kube-scheduler"
 _TIERS: Final = (GATEWAYS, SIDECARS, STATIC_PODS)
