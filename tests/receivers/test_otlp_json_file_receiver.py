@@ -1,14 +1,17 @@
 """The `otlp_json_file` receiver: recordings read once or followed, nothing lost while the pipeline refuses."""
 
 import asyncio
+import errno
 import gzip
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from podtrail_receivers.files.matching import matching
+from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.otlp_json_file import FACTORY, Config
 from pydantic import ValidationError
 
@@ -255,6 +258,34 @@ def test_compressed_files_are_read_once_when_they_appear(tmp_path: Path) -> None
         await sink.until_traces(1, 2, 3)
 
     follow(play, tmp_path, "*.jsonl*")
+
+
+def test_a_file_that_can_not_be_opened_is_logged_once_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, int | None]] = []
+    reasons: dict[str, int] = {}
+
+    def opened(path: Path, *, at_end: bool) -> Tail:
+        if path.name in reasons:
+            raise OSError(reasons[path.name], "no", str(path))
+        return Tail(path, at_end=at_end)
+
+    monkeypatch.setattr("podtrail_receivers.files.tail.Tail", opened)
+    for name in ("good", "bad", "worse"):
+        (tmp_path / name).touch()
+    following: Following[Any] = Following(
+        [str(tmp_path / "*")],
+        (),
+        lambda tail: Mock(tail=tail),
+        lambda path, error: said.append((path.name, error.errno)),
+    )
+    bad, worse = {"bad": errno.EACCES}, {"worse": errno.EIO}
+    for failing in (bad | worse, worse, {"worse": errno.EACCES}):
+        reasons.clear()
+        reasons.update(failing)
+        for _ in range(3):
+            following.look(at_end=False)
+    following.abandon()
+    assert said == [("bad", errno.EACCES), ("worse", errno.EIO), ("worse", errno.EACCES)]
 
 
 @pytest.mark.parametrize(

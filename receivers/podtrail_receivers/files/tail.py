@@ -146,22 +146,26 @@ class Following(Generic[Reader]):
         open_file: Callable[[Tail], Reader],
         unreadable: Callable[[Path, OSError], None],
     ) -> None:
-        """`open_file` makes the reader of a file; `unreadable` is told of those that can't be opened, at each look."""
+        """`open_file` makes the reader of a file; `unreadable` gets those that can't be opened, once a reason."""
         self._include = tuple(include)
         self._exclude = tuple(exclude)
         self._open_file = open_file
         self._unreadable = unreadable
+        self._failing: dict[Path, int | None] = {}
         self.readers: dict[FileIdentity, Reader] = {}
         self._abandoned = False
 
     def look(self, *, at_end: bool) -> list[Reader]:
         """Open the files that are new; take out and return the readers of those that are no longer there."""
         there: set[FileIdentity] = set()
+        before, self._failing = self._failing, {}
         for path in sorted(matching(self._include, self._exclude), key=_written):
             try:
                 there.add(self._known(path, at_end=at_end))
             except OSError as error:
-                self._unreadable(path, error)
+                self._failing[path] = error.errno
+                if path not in before or before[path] != error.errno:
+                    self._unreadable(path, error)
         return [self.readers.pop(found) for found in [*self.readers] if found not in there]
 
     def _known(self, path: Path, *, at_end: bool) -> FileIdentity:

@@ -84,7 +84,6 @@ class LogSource:
         """
         self._config = config
         self._log = context.log
-        self._told_of: set[Path] = set()
         # kubelet compresses what it rotated long ago.
         self._following: Following[_LogTail] = Following(
             config.include, (*config.exclude, "*.gz"), partial(_LogTail, log=context.log), self._unreadable
@@ -137,9 +136,7 @@ class LogSource:
                     yield piece
 
     def _unreadable(self, path: Path, error: OSError) -> None:
-        if path not in self._told_of:
-            self._told_of.add(path)
-            self._log.warning("can't read %s: %s", path, error.strerror)
+        self._log.warning("can't read %s: %s", path, error.strerror)
 
 
 async def _standard_input() -> AsyncIterator[bytes]:
