@@ -51,22 +51,24 @@ def assert_once(attempts: Sequence[Span]) -> None:
 
 
 def held_by_tracing(control_plane: Any) -> int:
-    """Bytes on the heap that the instrumentation allocated, after a collection; the profile samples them."""
+    """Bytes on the heap that the instrumentation and OpenTelemetry's SDK allocated, after a collection."""
     profile = control_plane.scheduler_get("/debug/pprof/heap?gc=1&debug=1")
-    stacks = re.findall(r"^\d+: (\d+) \[.*?(?=^\d+: |\Z)", profile, re.MULTILINE | re.DOTALL)
-    texts = re.split(r"^(?=\d+: \d+ \[)", profile, flags=re.MULTILINE)[1:]
-    assert len(stacks) == len(texts)
-    return sum(
-        int(size)
-        for size, text in zip(stacks, texts, strict=True)
-        if "instrumentation/kubescheduler" in text and "Instrument(" not in text
-    )
+    entries = re.findall(r"^\d+: (\d+) \[(.*?)(?=^\d+: |\Z)", profile, re.MULTILINE | re.DOTALL)
+    # Frames stand from the inside to the outside: the scheduler, which is called through hooks, allocates for itself.
+    owner = re.compile(r"\t(podtrail/instrumentation|go\.opentelemetry\.io|k8s\.io|google\.golang\.org)")
+    found = [(int(size), owner.search(stack)) for size, stack in entries]
+    return sum(size for size, of in found if of and of[1] in ("podtrail/instrumentation", "go.opentelemetry.io"))
 
 
 def test_while_nodes_are_deleted_each_attempt_is_told_once_at_the_times_of_the_log_and_then_forgotten(
-    control_plane: Any, cluster: Cluster, start: Callable[..., Path], collector: Collector
+    control_plane: Any,
+    cluster: Cluster,
+    start: Callable[..., Path],
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster.nodes(10, cpu="50")
+    monkeypatch.setenv("GODEBUG", "memprofilerate=1")  # by default one of 512 KiB of allocations is in the profile
     log = start({"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}, "-v=10", **CLIENT)
     before = log.stat().st_size
     for number in range(PODS):
@@ -90,8 +92,8 @@ def test_while_nodes_are_deleted_each_attempt_is_told_once_at_the_times_of_the_l
     settled(control_plane, collector)
     for number in range(PODS):
         cluster.api.delete(f"{cluster.pods}/later-{number}")
-    spans = len(collector.spans)
-    assert held_by_tracing(control_plane) - first < 100 * PODS, f"{spans} spans of some hundred bytes came"
+    # The Pods that fit nowhere are tried again as others leave: for a while there are spans of these attempts.
+    until(lambda: held_by_tracing(control_plane), lambda held: held - first < 100 * PODS)
 
 
 def assert_times_agree(log: str, namespace: str, spans: Sequence[Span]) -> None:
