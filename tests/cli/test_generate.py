@@ -167,6 +167,14 @@ def test_a_mistake_in_a_workload_is_named_with_its_place(tmp_path: Path) -> None
     assert "w.yaml:3:17: workload::pods::0::wieght" in done.output
 
 
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "null\n"])
+def test_an_empty_workload_is_told_the_keys_of_a_workload(tmp_path: Path, text: str) -> None:
+    (tmp_path / "w.yaml").write_text(text)
+    done = generate("--to", tmp_path / "a.otlp", "--workload", tmp_path / "w.yaml")
+    assert done.exit_code == 2
+    assert "a workload has keys such as nodes, pods, arrival_rate and length" in done.output
+
+
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "full.otlp").symlink_to("/dev/full")
     done = generate("--to", tmp_path / "full.otlp", "--length", "5s")

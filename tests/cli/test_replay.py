@@ -409,3 +409,12 @@ def test_a_log_is_told_from_a_recording_and_what_reads_it_is_named(tmp_path: Pat
     done = replay(tmp_path / "kube-scheduler.log")
     assert done.exit_code == 1
     assert "podtrail reconstruct" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["replay", "--config"], ["backtest", "--candidate"]])
+def test_a_warning_about_the_configuration_is_printed_once(tmp_path: Path, command: list[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(Path(CONFIG).read_text().replace("decision_wait: 5m", "decision_wait: -5s"))
+    done = CliRunner().invoke(main, [*command, str(config), str(RECORDING)])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("is negative: a trace is decided after 1s") == 1
