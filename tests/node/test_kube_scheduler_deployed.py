@@ -151,7 +151,7 @@ def test_the_static_pod_takes_the_place_of_kubeadms_scheduler(cluster: tuple[Nod
     assert moved
     podtrail = pod["spec"]["containers"][1]
     podtrail["args"] = [*yaml.safe_load(moved[1])["args"], KEEP_ALL]
-    podtrail["livenessProbe"]["httpGet"]["port"] = 14133
+    podtrail["livenessProbe"]["httpGet"]["port"] = 15133
     (node.manifests / "kube-scheduler.yaml").write_text(yaml.safe_dump(pod))
     bound = running(node, namespace, "default-scheduler")
     node.wait_for(
