@@ -82,6 +82,7 @@ def test_the_ports_are_moved_all_of_them(monkeypatch: pytest.MonkeyPatch) -> Non
     extensions = [settings.extensions[id].config.endpoint for id in ("health_check", "viewer")]
     served = (protocols.grpc.endpoint, protocols.http.endpoint, *extensions)
     metrics = settings.service.telemetry.metrics.address
+    assert metrics is not None
     agent = (DOCKER / "kubernetes" / "agent" / "agent.yaml").read_text(encoding="utf-8")  # on each node's network
     taken = {4317, 4318, 13133, 8888, 15927, *map(int, re.findall(r"127\.0\.0\.1:(\d+)", agent))}
     assert not taken & {metrics[1], *(host_port(endpoint)[1] for endpoint in served)}
