@@ -189,6 +189,9 @@ class Handshakes:
         try:
             await self._turn(task)
             await self._shake_hands(transport)
+        except asyncio.CancelledError:
+            transport.abort()
+            raise
         finally:
             self._begun.pop(task, None)
 
@@ -229,7 +232,6 @@ class Handshakes:
             if asyncio.current_task() not in self._begun:  # another has its turn; else the server ends
                 words = f"no handshake of TLS within {_PATIENCE_SECONDS:g} s, while others waited to begin theirs"
                 self._failed(peer[:2], HandshakeFailure("timeout", words))
-            transport.abort()
             raise
         finally:
             if not starting.done():
