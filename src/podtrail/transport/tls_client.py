@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from podtrail.component import StartError
 from podtrail.config.types import TlsClientSettings
-from podtrail.transport.small_file import read_small_file
-from podtrail.transport.tls_server import ServerPems, load_certificate
+from podtrail.transport.tls_server import ServerPems, load_certificate, read_pem
 
 
 class ClientPems(NamedTuple):
@@ -26,9 +25,9 @@ def read_pems(settings: TlsClientSettings) -> ClientPems:
     """
     key_pem = settings.key_pem.get_secret_value() if settings.key_pem is not None else None
     return ClientPems(
-        _read("ca_file", settings.ca_file, settings.ca_pem),
-        _read("cert_file", settings.cert_file, settings.cert_pem),
-        _read("key_file", settings.key_file, key_pem),
+        read_pem("ca_file", settings.ca_file, settings.ca_pem),
+        read_pem("cert_file", settings.cert_file, settings.cert_pem),
+        read_pem("key_file", settings.key_file, key_pem),
     )
 
 
@@ -60,12 +59,3 @@ def ssl_context(settings: TlsClientSettings) -> ssl.SSLContext:
     if pems.certificate is not None and pems.key is not None:
         load_certificate(context, ServerPems(pems.certificate, pems.key, None))
     return context
-
-
-def _read(name: str, path: str | None, text: str | None) -> bytes | None:
-    if path is None:
-        return text.encode() if text is not None else None
-    try:
-        return read_small_file(Path(path))
-    except OSError as error:
-        raise StartError(f"tls::{name}: can't read {path}: {error.strerror}") from error

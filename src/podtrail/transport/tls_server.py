@@ -36,15 +36,20 @@ def read_pems(settings: TlsServerSettings) -> ServerPems:
         StartError: a file can't be read; the text names the key and the file.
     """
     key_pem = settings.key_pem.get_secret_value() if settings.key_pem is not None else None
-    certificate = _read("cert_file", settings.cert_file, settings.cert_pem)
-    key = _read("key_file", settings.key_file, key_pem)
-    client_authorities = _read("client_ca_file", settings.client_ca_file, None)
+    certificate = read_pem("cert_file", settings.cert_file, settings.cert_pem)
+    key = read_pem("key_file", settings.key_file, key_pem)
+    client_authorities = read_pem("client_ca_file", settings.client_ca_file, None)
     assert certificate is not None
     assert key is not None
     return ServerPems(certificate, key, client_authorities)
 
 
-def _read(name: str, path: str | None, text: str | None) -> bytes | None:
+def read_pem(name: str, path: str | None, text: str | None) -> bytes | None:
+    """Return what `tls::NAME` is configured to: the content of a file, or the text itself; None for neither.
+
+    Raises:
+        StartError: the file can't be read.
+    """
     if path is None:
         return text.encode() if text is not None else None
     try:
